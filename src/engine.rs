@@ -1,0 +1,109 @@
+//! The engine: bytes in, bytes out.
+//!
+//! It owns the buffers and the session and knows no file descriptor and no clock, so that a test
+//! can drive it to the last byte. The contract: put what was read into [`Engine::space`] and say
+//! so with [`Engine::fill`], then [`Engine::serve`], then send [`Engine::pending`] and say so with
+//! [`Engine::consume`]. At the end of input, [`Engine::end_of_input`] once, and serve and send
+//! until [`Engine::is_drained`].
+
+use crate::mcp::session::Session;
+use crate::wire::framer::{Framer, Next};
+use crate::wire::outbox::Outbox;
+use crate::wire::ring::Ring;
+
+/// A server without a transport.
+#[derive(Debug)]
+pub struct Engine {
+    ring: Ring,
+    framer: Framer,
+    session: Session,
+    outbox: Outbox,
+    /// No further byte will come.
+    ended: bool,
+    /// The last look found no whole frame, and no byte has come since.
+    starved: bool,
+}
+
+impl Engine {
+    /// An engine that no byte has reached.
+    pub fn new(session: Session) -> Self {
+        Self {
+            ring: Ring::new(),
+            framer: Framer::new(),
+            session,
+            outbox: Outbox::new(),
+            ended: false,
+            starved: true,
+        }
+    }
+
+    /// Where the next input goes. Empty while the ring is full of frames that wait for the client
+    /// to read.
+    pub fn space(&mut self) -> &mut [u8] {
+        self.ring.space()
+    }
+
+    /// Whether there is room for input.
+    pub fn has_space(&self) -> bool {
+        !self.ring.is_full()
+    }
+
+    /// Takes in `count` bytes that were put at the start of [`Engine::space`].
+    pub fn fill(&mut self, count: usize) {
+        assert!(!self.ended || count == 0, "input after its end");
+        self.ring.fill(count);
+        self.starved &= count == 0;
+    }
+
+    /// Says that no further byte will come, so that a last line without LF is a frame.
+    pub fn end_of_input(&mut self) {
+        self.ended = true;
+        self.starved = false;
+    }
+
+    /// Serves frames until there is none, or until the client has too much to read.
+    pub fn serve(&mut self) {
+        while !self.starved && self.outbox.is_open() {
+            let next = if self.ended {
+                self.framer.last(&mut self.ring)
+            } else {
+                self.framer.next(&mut self.ring)
+            };
+            match next {
+                Next::Frame { bytes } => {
+                    let frame = self.ring.frame_mut(bytes);
+                    self.session.handle_frame(frame, bytes, &mut self.outbox);
+                    self.framer.consume(&mut self.ring, bytes);
+                }
+                Next::Oversized => self.session.handle_oversized(&mut self.outbox),
+                Next::Partial => self.starved = true,
+            }
+        }
+    }
+
+    /// Whether [`Engine::serve`] would serve a frame or look for one.
+    pub fn can_serve(&self) -> bool {
+        !self.starved && self.outbox.is_open()
+    }
+
+    /// What is to be sent.
+    pub fn pending(&self) -> &[u8] {
+        self.outbox.pending()
+    }
+
+    /// Lets go of the first `count` pending bytes, which were sent.
+    pub fn consume(&mut self, count: usize) {
+        self.outbox.consume(count);
+    }
+
+    /// Whether the input has ended, all of it is served and every reply is sent.
+    pub fn is_drained(&self) -> bool {
+        self.ended && self.starved && self.outbox.pending().is_empty()
+    }
+
+    /// Gives back the memory that a burst has claimed. For when nothing happens.
+    pub fn rest(&mut self) {
+        self.ring.rest();
+        self.outbox.rest();
+    }
+}

@@ -1,0 +1,147 @@
+//! The only room that knows mio, libc and file descriptors.
+//!
+//! [`drive`] is the loop: it moves bytes between an [`Engine`] and a [`Transport`]. The transport
+//! of production is [`stdio`], made of [`descriptor`]s that are read and written without touching
+//! their shared flags, of [`signals`] and of a watch on the [`parent`]. A test brings its own.
+
+pub mod descriptor;
+pub mod drive;
+pub mod parent;
+pub mod signals;
+pub mod stdio;
+
+use std::fmt;
+use std::io;
+use std::time::Duration;
+
+use crate::engine::Engine;
+
+/// Why serving came to its ordinary end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// The input ended, and all of it was answered.
+    Input,
+    /// The reader of the output is gone.
+    Reader,
+    /// A signal asked for the end.
+    Signal,
+}
+
+/// What the system did to end serving before its time.
+#[derive(Debug)]
+pub enum Failure {
+    /// Waiting for input or output failed, or could not be set up.
+    Wait(io::Error),
+    /// Standard input cannot be read.
+    Read(io::Error),
+    /// Standard output cannot be written.
+    Write(io::Error),
+    /// The input has ended, and the reader did not take its replies within the time for it.
+    Stalled {
+        /// How many bytes were not taken.
+        unsent_bytes: usize,
+    },
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Wait(error) => write!(f, "cannot wait for input: {error}"),
+            Self::Read(error) => write!(f, "cannot read standard input: {error}"),
+            Self::Write(error) => write!(f, "cannot write standard output: {error}"),
+            Self::Stalled { unsent_bytes } => write!(
+                f,
+                "the input has ended, but nobody reads the output: {unsent_bytes} bytes are lost"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for Failure {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Wait(error) | Self::Read(error) | Self::Write(error) => Some(error),
+            Self::Stalled { .. } => None,
+        }
+    }
+}
+
+/// What a wait has found. All of it is a hint but `signal` and `output_gone`: whether there is
+/// something to read, and whether there is an end, only a read can tell.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Wakeup {
+    /// There may be something to read.
+    pub input: bool,
+    /// The other end of the input was closed. What it wrote before is still to be read.
+    pub input_closed: bool,
+    /// There may be room to write.
+    pub output: bool,
+    /// Nobody will read the output any more.
+    pub output_gone: bool,
+    /// A signal asks for the end.
+    pub signal: bool,
+    /// The process that started this one is gone.
+    pub parent_gone: bool,
+    /// The time was up, and nothing had happened.
+    pub timed_out: bool,
+}
+
+/// What a wait is for, besides signals and ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Want {
+    /// There is room for input.
+    pub input: bool,
+    /// There is output that met no room.
+    pub output: bool,
+}
+
+/// Input, output, a clock and something to wait on.
+pub trait Transport {
+    /// Waits until something happens, at most `timeout`. May return early and for nothing.
+    ///
+    /// # Errors
+    ///
+    /// Whatever makes waiting impossible; being interrupted is not among it.
+    fn wait(&mut self, timeout: Option<Duration>, want: Want) -> io::Result<Wakeup>;
+
+    /// Reads what is there. `Ok(0)` is the end of input.
+    ///
+    /// # Errors
+    ///
+    /// `WouldBlock` if nothing is there yet, and what the system says otherwise.
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize>;
+
+    /// Writes what there is room for.
+    ///
+    /// # Errors
+    ///
+    /// `WouldBlock` if there is no room, and what the system says otherwise.
+    fn write(&mut self, from: &[u8]) -> io::Result<usize>;
+
+    /// The time since some start.
+    fn now(&self) -> Duration;
+}
+
+/// Serves on stdin and stdout of this process.
+///
+/// # Errors
+///
+/// See [`Failure`].
+pub fn serve_stdio(engine: &mut Engine) -> Result<Ended, Failure> {
+    let mut transport = stdio::Stdio::open().map_err(Failure::Wait)?;
+    drive::drive(engine, &mut transport)
+}
+
+/// Writes one line on stderr, if that can be done without blocking. Whether anybody reads it must
+/// not matter.
+pub fn complain(text: fmt::Arguments<'_>) {
+    let line = format!("rocco: {text}\n");
+    let mut stderr = descriptor::Descriptor::polled(libc::STDERR_FILENO);
+    let _ = stderr.write(line.as_bytes());
+}
+
+/// Whether standard input is a terminal, at which a person may wonder what is going on.
+pub fn input_is_terminal() -> bool {
+    use std::io::IsTerminal as _;
+    io::stdin().is_terminal()
+}

@@ -1,0 +1,118 @@
+//! SIGTERM, SIGINT and SIGHUP as something to wait for, and SIGPIPE as nothing.
+//!
+//! A handler may do next to nothing, so it writes one byte into a pipe that the loop waits on. A
+//! flag alone would be missed when the signal comes right before the loop falls asleep.
+
+use std::io::{self, Read as _};
+use std::os::fd::AsRawFd as _;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+use mio::unix::pipe;
+
+/// Where the handler writes; -1 while nobody waits.
+static WAKE_FD: AtomicI32 = AtomicI32::new(-1);
+
+const WATCHED: [libc::c_int; 3] = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP];
+
+/// Signals are watched while this lives, and handled as before afterwards.
+#[derive(Debug)]
+pub struct Signals {
+    receiver: pipe::Receiver,
+    _sender: pipe::Sender,
+    previous: Previous,
+}
+
+struct Previous(Vec<(libc::c_int, libc::sigaction)>);
+
+impl std::fmt::Debug for Previous {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} actions", self.0.len())
+    }
+}
+
+impl Signals {
+    /// Starts to watch.
+    ///
+    /// # Errors
+    ///
+    /// If no pipe can be had.
+    pub fn watch() -> io::Result<Self> {
+        let (sender, receiver) = pipe::new()?;
+        WAKE_FD.store(sender.as_raw_fd(), Ordering::SeqCst);
+        let mut previous = Vec::with_capacity(WATCHED.len() + 1);
+        previous.push((libc::SIGPIPE, set(libc::SIGPIPE, libc::SIG_IGN)?));
+        for signal in WATCHED {
+            let before = set(signal, wake as *const () as libc::sighandler_t)?;
+            // Under nohup a hang-up is to be survived.
+            if signal == libc::SIGHUP && before.sa_sigaction == libc::SIG_IGN {
+                set(signal, libc::SIG_IGN)?;
+            }
+            previous.push((signal, before));
+        }
+        Ok(Self {
+            receiver,
+            _sender: sender,
+            previous: Previous(previous),
+        })
+    }
+
+    /// What to wait on.
+    pub fn source(&mut self) -> &mut pipe::Receiver {
+        &mut self.receiver
+    }
+
+    /// Takes in what has come.
+    pub fn drain(&mut self) -> bool {
+        let mut bytes = [0; 16];
+        matches!(self.receiver.read(&mut bytes), Ok(1..))
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        for (signal, action) in &self.previous.0 {
+            // SAFETY: the action is one that the system gave for this signal.
+            unsafe { libc::sigaction(*signal, action, std::ptr::null_mut()) };
+        }
+        WAKE_FD.store(-1, Ordering::SeqCst);
+    }
+}
+
+/// Sets what a signal does, and tells what it did before. Calls are not restarted, so that one
+/// that waits returns.
+fn set(signal: libc::c_int, handler: libc::sighandler_t) -> io::Result<libc::sigaction> {
+    // SAFETY: a `sigaction` of zeros is valid: no flags, an empty mask, the default action.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = handler;
+    // SAFETY: as above.
+    let mut before: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: both pointers are to live values of the right type, and the handler is either the
+    // constant to ignore or a function that is safe in a handler.
+    match unsafe { libc::sigaction(signal, &raw const action, &raw mut before) } {
+        0 => Ok(before),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+extern "C" fn wake(_: libc::c_int) {
+    // SAFETY: `__errno_location` and write(2) may be called in a handler, the pointer is to a live
+    // byte, and the pipe does not block. A full pipe is fine: it wakes as well.
+    unsafe {
+        let errno = errno_location();
+        let saved = *errno;
+        libc::write(WAKE_FD.load(Ordering::SeqCst), c"!".as_ptr().cast(), 1);
+        *errno = saved;
+    }
+}
+
+#[cfg(any(target_os = "linux", target_os = "l4re", target_os = "hurd"))]
+unsafe fn errno_location() -> *mut libc::c_int {
+    // SAFETY: it has no conditions; the pointer is to this thread's errno.
+    unsafe { libc::__errno_location() }
+}
+
+#[cfg(any(target_os = "macos", target_os = "ios", target_os = "freebsd"))]
+unsafe fn errno_location() -> *mut libc::c_int {
+    // SAFETY: it has no conditions; the pointer is to this thread's errno.
+    unsafe { libc::__error() }
+}

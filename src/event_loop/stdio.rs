@@ -1,0 +1,183 @@
+//! The transport of production: stdin and stdout, whatever they are.
+//!
+//! Pipes, sockets and terminals are waited on by mio. Regular files and devices such as /dev/null
+//! cannot be, and never need to: they are always ready.
+
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::os::fd::{AsRawFd as _, RawFd};
+use std::time::{Duration, Instant};
+
+use mio::event::Event;
+use mio::unix::SourceFd;
+use mio::{Events, Interest, Poll, Registry, Token};
+
+use super::descriptor::Descriptor;
+use super::signals::Signals;
+use super::{Transport, Wakeup, Want, parent};
+
+const INPUT: Token = Token(0);
+const OUTPUT: Token = Token(1);
+const SIGNAL: Token = Token(2);
+const PARENT: Token = Token(3);
+const TOKENS: usize = 4;
+
+/// What is asked of the output while there is room: nothing, since that its reader is gone is
+/// reported unasked. Interest in room would cost a wake-up for each reply that a socket delivers.
+#[cfg(target_os = "linux")]
+const OUTPUT_IDLE: Interest = Interest::PRIORITY;
+#[cfg(not(target_os = "linux"))]
+const OUTPUT_IDLE: Interest = Interest::WRITABLE;
+
+/// An inherited descriptor, and whether it can be waited on.
+#[derive(Debug)]
+struct Port {
+    descriptor: Descriptor,
+    pollable: bool,
+}
+
+impl Port {
+    fn open(registry: &Registry, fd: RawFd, token: Token, interest: Interest) -> io::Result<Self> {
+        match registry.register(&mut SourceFd(&fd), token, interest) {
+            Ok(()) => Ok(Self {
+                descriptor: Descriptor::new(fd),
+                pollable: true,
+            }),
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => Ok(Self {
+                descriptor: Descriptor::always_ready(fd),
+                pollable: false,
+            }),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Stdin and stdout of this process, its signals, its parent and a clock.
+#[derive(Debug)]
+pub struct Stdio {
+    poll: Poll,
+    events: Events,
+    input: Port,
+    output: Port,
+    /// Whether room to write is being waited for.
+    output_wanted: bool,
+    signals: Signals,
+    parent: Option<File>,
+    start: Instant,
+}
+
+impl Stdio {
+    /// Opens the transport. Nothing about the inherited descriptors is changed.
+    ///
+    /// # Errors
+    ///
+    /// If the system has no descriptor or no memory left.
+    pub fn open() -> io::Result<Self> {
+        let poll = Poll::new()?;
+        let mut signals = Signals::watch()?;
+        let registry = poll.registry();
+        registry.register(signals.source(), SIGNAL, Interest::READABLE)?;
+        let parent = parent::watch();
+        if let Some(file) = &parent {
+            let fd = file.as_raw_fd();
+            registry.register(&mut SourceFd(&fd), PARENT, Interest::READABLE)?;
+        }
+        let input = Port::open(registry, libc::STDIN_FILENO, INPUT, Interest::READABLE)?;
+        let output = Port::open(registry, libc::STDOUT_FILENO, OUTPUT, OUTPUT_IDLE)?;
+        Ok(Self {
+            poll,
+            events: Events::with_capacity(TOKENS),
+            input,
+            output,
+            output_wanted: false,
+            signals,
+            parent,
+            start: Instant::now(),
+        })
+    }
+
+    /// Asks for room to write, or no longer. Asking anew also tells of room that is there already.
+    fn want_output(&mut self, wanted: bool) -> io::Result<()> {
+        if wanted == self.output_wanted || !self.output.pollable {
+            return Ok(());
+        }
+        let interest = if wanted {
+            Interest::WRITABLE
+        } else {
+            OUTPUT_IDLE
+        };
+        let fd = self.output.descriptor.fd();
+        self.poll
+            .registry()
+            .reregister(&mut SourceFd(&fd), OUTPUT, interest)?;
+        self.output_wanted = wanted;
+        Ok(())
+    }
+
+    fn note(&mut self, wakeup: &mut Wakeup) {
+        for event in &self.events {
+            match event.token() {
+                INPUT => {
+                    wakeup.input |= event.is_readable();
+                    wakeup.input_closed |= event.is_read_closed() || event.is_error();
+                }
+                OUTPUT => {
+                    wakeup.output |= event.is_writable();
+                    wakeup.output_gone |= is_gone(event);
+                }
+                SIGNAL => wakeup.signal |= self.signals.drain(),
+                PARENT => wakeup.parent_gone = true,
+                _ => unreachable!("a token that was never registered"),
+            }
+        }
+        if wakeup.parent_gone
+            && let Some(file) = self.parent.take()
+        {
+            let fd = file.as_raw_fd();
+            let gone = self.poll.registry().deregister(&mut SourceFd(&fd));
+            debug_assert!(gone.is_ok());
+        }
+    }
+}
+
+/// Whether the reader of the output is gone.
+fn is_gone(event: &Event) -> bool {
+    event.is_error() || event.is_write_closed()
+}
+
+impl Transport for Stdio {
+    fn wait(&mut self, timeout: Option<Duration>, want: Want) -> io::Result<Wakeup> {
+        self.want_output(want.output)?;
+        // What cannot be waited on is ready as soon as it is wanted.
+        let mut wakeup = Wakeup {
+            input: want.input && !self.input.pollable,
+            output: want.output && !self.output.pollable,
+            ..Wakeup::default()
+        };
+        let timeout = if wakeup.input || wakeup.output {
+            Some(Duration::ZERO)
+        } else {
+            timeout
+        };
+        match self.poll.poll(&mut self.events, timeout) {
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::Interrupted => return Ok(wakeup),
+            Err(error) => return Err(error),
+        }
+        wakeup.timed_out = self.events.is_empty() && timeout.is_some_and(|time| !time.is_zero());
+        self.note(&mut wakeup);
+        Ok(wakeup)
+    }
+
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.input.descriptor.read(into)
+    }
+
+    fn write(&mut self, from: &[u8]) -> io::Result<usize> {
+        self.output.descriptor.write(from)
+    }
+
+    fn now(&self) -> Duration {
+        self.start.elapsed()
+    }
+}

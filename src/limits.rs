@@ -1,0 +1,136 @@
+//! Every bound of the server, with its reason and the relations between them.
+//!
+//! Nothing else in the crate contains a bare size. README has the same table for people.
+
+/// The longest frame in bytes, its LF not counted. A task with its goal, scope and acceptance is
+/// a few KiB; a mebibyte leaves two decimal orders, and sets the parser's memory (see
+/// [`PARSER_BYTES_PER_FRAME_BYTE`]).
+pub const FRAME_BYTES_MAX: usize = 1 << 20;
+
+/// The ring holds one partial frame of the longest kind and as much again, so that reading goes
+/// on while one frame waits for the outbox.
+pub const RING_BYTES: usize = 2 * FRAME_BYTES_MAX;
+
+/// What one `read` may take: a pipe's capacity, which keeps a turn short and the touched part of
+/// the ring small.
+pub const READ_BYTES_MAX: usize = 64 << 10;
+
+/// A partial frame up to this size is moved to the front of the ring before the next read, so
+/// that steady traffic stays in the same few pages. Moving a page costs less than touching one.
+pub const RING_PULL_BYTES_MAX: usize = 4 << 10;
+
+/// Readable bytes that the parser needs behind a frame.
+pub const FRAME_PADDING_BYTES: usize = 64;
+
+/// Nesting of objects and arrays in a frame. No message needs a tenth of it.
+pub const DEPTH_MAX: usize = 1024;
+
+/// Frames up to this size are parsed with buffers that stay; a longer one gets buffers of its own
+/// that are given back right after its reply.
+pub const FRAME_BYTES_WARM: usize = 16 << 10;
+
+/// What the parser may claim for each byte of a frame: a tape node of 24 bytes and a structural
+/// index of 4, doubled by growth, for a frame of structural bytes alone.
+pub const PARSER_BYTES_PER_FRAME_BYTE: usize = 34;
+
+/// Messages in one batch of revision 2025-03-26. Its reply is one line and has to be held whole.
+pub const BATCH_MESSAGES_MAX: usize = 1024;
+
+/// Above this many unsent bytes no further frame is served until the client reads. It is four
+/// pipes' capacity, so that a burst of requests shares few writes.
+pub const OUTBOX_HIGH_WATER_BYTES: usize = 256 << 10;
+
+/// What the results of one frame may take. A single result rarely passes a few KiB; what does not
+/// fit is answered with an internal error.
+pub const RESULTS_BYTES_MAX: usize = 3 << 20;
+
+/// What the ids of one frame take when echoed: three bytes of U+2028 become six.
+pub const IDS_BYTES_MAX: usize = 2 * FRAME_BYTES_MAX;
+
+/// One error reply without its id: a sentence, and a quote of which every byte may need six.
+pub const ERROR_BYTES_MAX: usize = 1024;
+
+/// The outbox holds what was unsent when a frame was begun and all that the frame may add.
+pub const OUTBOX_BYTES: usize = OUTBOX_HIGH_WATER_BYTES
+    + RESULTS_BYTES_MAX
+    + IDS_BYTES_MAX
+    + BATCH_MESSAGES_MAX * ERROR_BYTES_MAX;
+
+/// How much of a client's own text (a tool's name, an unknown member) an error repeats.
+pub const QUOTE_BYTES_MAX: usize = 128;
+
+/// The arena of one frame: what a tool call needs for its lists. A task of 1,024 files needs a
+/// tenth of it.
+pub const ARENA_BYTES_MAX: usize = 1 << 20;
+
+/// The arena's first chunk, enough for a typical call.
+pub const ARENA_BYTES_WARM: usize = 4 << 10;
+
+/// Buffers that have touched more than this are given back when the server comes to rest.
+pub const RESTING_BYTES_MAX: usize = 64 << 10;
+
+/// How long input stays silent before the server rests: it reads once more, in case a short read
+/// was not the end, and gives large buffers back.
+pub const REST_AFTER_MS: u64 = 100;
+
+/// After the end of input: how long the reader may take no byte before its replies are given up.
+pub const FLUSH_STALL_MS: u64 = 1_500;
+
+/// After the end of input: how long flushing may take in all.
+pub const FLUSH_TOTAL_MS: u64 = 10_000;
+
+/// After a signal: how long flushing may take. Clients send SIGKILL soon after SIGTERM.
+pub const FLUSH_SIGNAL_MS: u64 = 50;
+
+/// A terminal takes its output in pieces of this size, since no larger one is sure not to block.
+pub const BLOCKING_WRITE_BYTES_MAX: usize = 512;
+
+/// Tools of one server. `tools/list` is prebuilt per revision and page.
+pub const TOOLS_MAX: usize = 1024;
+
+/// A tool's name: the longest that the specification and the conformance suite both accept.
+pub const TOOL_NAME_BYTES_MAX: usize = 64;
+
+/// `goal` of a task, in bytes of UTF-8.
+pub const TASK_GOAL_BYTES_MAX: usize = 64 << 10;
+
+/// `repo` of a task: Linux's PATH_MAX.
+pub const TASK_REPO_BYTES_MAX: usize = 4 << 10;
+
+/// Entries of `acceptance`.
+pub const TASK_ACCEPTANCE_MAX: usize = 64;
+
+/// One entry of `acceptance`.
+pub const TASK_ACCEPTANCE_BYTES_MAX: usize = 4 << 10;
+
+/// Entries of `files`.
+pub const TASK_FILES_MAX: usize = 1024;
+
+/// One entry of `files`: Linux's PATH_MAX.
+pub const TASK_FILE_BYTES_MAX: usize = 4 << 10;
+
+/// Faults that one refusal lists. Further ones are counted.
+pub const TASK_FAULTS_MAX: usize = 256;
+
+/// What the process may hold at its worst, term by term: the ring, the outbox, the parser's
+/// buffers for the longest frame and those that stay, the arena.
+pub const fn memory_budget_bytes() -> usize {
+    RING_BYTES
+        + FRAME_PADDING_BYTES
+        + OUTBOX_BYTES
+        + FRAME_BYTES_MAX * PARSER_BYTES_PER_FRAME_BYTE
+        + FRAME_BYTES_WARM * PARSER_BYTES_PER_FRAME_BYTE
+        + ARENA_BYTES_MAX
+}
+
+const _: () = {
+    assert!(READ_BYTES_MAX <= RING_BYTES - FRAME_BYTES_MAX);
+    assert!(RING_PULL_BYTES_MAX <= READ_BYTES_MAX);
+    assert!(FRAME_BYTES_WARM < FRAME_BYTES_MAX);
+    assert!(FRAME_BYTES_MAX <= u32::MAX as usize);
+    assert!(ARENA_BYTES_WARM <= RESTING_BYTES_MAX && RESTING_BYTES_MAX <= ARENA_BYTES_MAX);
+    assert!(6 * QUOTE_BYTES_MAX + 256 <= ERROR_BYTES_MAX);
+    assert!(TASK_GOAL_BYTES_MAX < FRAME_BYTES_MAX);
+    assert!(FLUSH_SIGNAL_MS < FLUSH_STALL_MS && FLUSH_STALL_MS < FLUSH_TOTAL_MS);
+    assert!(memory_budget_bytes() <= 48 << 20);
+};

@@ -1,0 +1,258 @@
+//! What never changes while a server runs, built once: the result of `initialize` and the pages of
+//! `tools/list`, for each revision.
+
+use super::revision::{Handshake, Revision};
+use super::tool::{Icon, Text, ToolSpec};
+use crate::limits::{TOOL_NAME_BYTES_MAX, TOOLS_MAX};
+use crate::wire::json::minified;
+use crate::wire::outbox::Outbox;
+use crate::wire::writer::{ObjectWriter, Sink};
+
+/// What a server says of itself.
+#[derive(Debug, Clone)]
+pub struct Info {
+    pub(super) name: Text,
+    pub(super) version: Text,
+    pub(super) title: Option<Text>,
+    pub(super) description: Option<Text>,
+    pub(super) website_url: Option<Text>,
+    pub(super) icons: Vec<Icon>,
+    pub(super) instructions: Option<Text>,
+}
+
+impl Info {
+    /// A server's name and version.
+    pub fn new(name: impl Into<Text>, version: impl Into<Text>) -> Self {
+        Self {
+            name: name.into(),
+            version: version.into(),
+            title: None,
+            description: None,
+            website_url: None,
+            icons: Vec::new(),
+            instructions: None,
+        }
+    }
+
+    /// A name for people.
+    pub fn title(mut self, title: impl Into<Text>) -> Self {
+        self.title = Some(title.into());
+        self
+    }
+
+    /// What the server does, for people.
+    pub fn description(mut self, description: impl Into<Text>) -> Self {
+        self.description = Some(description.into());
+        self
+    }
+
+    /// Where to read more.
+    pub fn website_url(mut self, url: impl Into<Text>) -> Self {
+        self.website_url = Some(url.into());
+        self
+    }
+
+    /// An icon.
+    pub fn icon(mut self, icon: Icon) -> Self {
+        self.icons.push(icon);
+        self
+    }
+
+    /// How to use the server, for a model.
+    pub fn instructions(mut self, instructions: impl Into<Text>) -> Self {
+        self.instructions = Some(instructions.into());
+        self
+    }
+}
+
+/// The prebuilt results.
+#[derive(Debug)]
+pub struct Catalog {
+    initialize: Vec<Box<str>>,
+    pages: Vec<Vec<Box<str>>>,
+    cursors: Vec<Box<str>>,
+}
+
+impl Catalog {
+    /// Builds all results. `page_tools` is how many tools a page of `tools/list` holds.
+    ///
+    /// # Panics
+    ///
+    /// If two tools share a name, or a name or a schema is not what [`ToolSpec::new`] asks for:
+    /// a mistake in the program, which every start would show.
+    pub fn new(info: &Info, tools: &[ToolSpec], page_tools: usize) -> Self {
+        assert!(page_tools > 0, "a page holds at least one tool");
+        assert!(tools.len() <= TOOLS_MAX, "more than {TOOLS_MAX} tools");
+        let tools: Vec<ToolSpec> = tools.iter().map(checked).collect();
+        for (index, tool) in tools.iter().enumerate() {
+            let twin = tools[..index].iter().find(|twin| twin.name == tool.name);
+            assert!(twin.is_none(), "two tools are named {}", tool.name);
+        }
+        let mut pages: Vec<&[ToolSpec]> = tools.chunks(page_tools).collect();
+        if pages.is_empty() {
+            pages.push(&[]);
+        }
+        let cursors: Vec<Box<str>> = (1..pages.len())
+            .map(|page| format!("page-{page}").into_boxed_str())
+            .collect();
+        let mut outbox = Outbox::new();
+        let mut render = |write: &dyn Fn(&mut ObjectWriter<'_>)| -> Box<str> {
+            let mark = outbox.mark();
+            Sink::plain(&mut outbox).object(write);
+            assert!(outbox.end_result(), "the descriptions are too long");
+            let text = std::str::from_utf8(outbox.pending()).expect("JSON is UTF-8");
+            let text = text.to_owned().into_boxed_str();
+            outbox.rewind(mark);
+            text
+        };
+        let initialize = Handshake::all()
+            .map(|era| render(&|object| initialize_result(object, info, era.revision())))
+            .collect();
+        let pages = Handshake::all()
+            .map(|era| {
+                let next = cursors.iter().map(Some).chain([None]);
+                let page = |(tools, next): (&&[ToolSpec], Option<&Box<str>>)| {
+                    render(&|object| list_result(object, tools, next, era.revision()))
+                };
+                pages.iter().zip(next).map(page).collect()
+            })
+            .collect();
+        Self {
+            initialize,
+            pages,
+            cursors,
+        }
+    }
+
+    /// The result of `initialize`.
+    pub fn initialize(&self, era: Handshake) -> &str {
+        &self.initialize[era.index()]
+    }
+
+    /// The result of `tools/list` at a cursor; none if it is not one of ours.
+    pub fn page(&self, era: Handshake, cursor: Option<&str>) -> Option<&str> {
+        let page = match cursor {
+            None => 0,
+            Some(cursor) => 1 + self.cursors.iter().position(|known| **known == *cursor)?,
+        };
+        Some(&self.pages[era.index()][page])
+    }
+}
+
+/// A spec whose schemas stand on one line.
+fn checked(spec: &ToolSpec) -> ToolSpec {
+    let name = spec.name.as_bytes();
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-.".contains(byte);
+    assert!(
+        (1..=TOOL_NAME_BYTES_MAX).contains(&name.len()) && name.iter().all(plain),
+        "the tool name {:?} is not 1 to {TOOL_NAME_BYTES_MAX} of letters, digits, _ - .",
+        spec.name
+    );
+    let schema = |text: &Text| -> Text {
+        let schema = minified(text).filter(|schema| schema.starts_with('{'));
+        let schema = schema.unwrap_or_else(|| panic!("a schema of {} is no object", spec.name));
+        assert!(
+            schema.contains("\"type\":\"object\""),
+            "a schema of {} lacks \"type\": \"object\"",
+            spec.name
+        );
+        schema.into()
+    };
+    let mut spec = spec.clone();
+    spec.input_schema = schema(&spec.input_schema);
+    spec.output_schema = spec.output_schema.as_ref().map(schema);
+    spec
+}
+
+fn initialize_result(object: &mut ObjectWriter<'_>, info: &Info, revision: &Revision) {
+    object.string("protocolVersion", revision.version);
+    object.object("capabilities", |capabilities| {
+        capabilities.object("tools", |_| {});
+    });
+    object.object("serverInfo", |server| {
+        implementation(server, info, revision)
+    });
+    optional(object, "instructions", &info.instructions);
+}
+
+fn implementation(object: &mut ObjectWriter<'_>, info: &Info, revision: &Revision) {
+    object.string("name", &info.name);
+    object.string("version", &info.version);
+    if revision.titles {
+        optional(object, "title", &info.title);
+    }
+    if revision.icons {
+        optional(object, "description", &info.description);
+        optional(object, "websiteUrl", &info.website_url);
+        icons(object, &info.icons);
+    }
+}
+
+fn list_result(
+    object: &mut ObjectWriter<'_>,
+    tools: &[ToolSpec],
+    next_cursor: Option<&Box<str>>,
+    revision: &Revision,
+) {
+    object.array("tools", |list| {
+        for spec in tools {
+            list.object(|object| tool(object, spec, revision));
+        }
+    });
+    if let Some(cursor) = next_cursor {
+        object.string("nextCursor", cursor);
+    }
+}
+
+fn tool(object: &mut ObjectWriter<'_>, spec: &ToolSpec, revision: &Revision) {
+    object.string("name", &spec.name);
+    if revision.titles {
+        optional(object, "title", &spec.title);
+    }
+    object.string("description", &spec.description);
+    object.raw("inputSchema", &spec.input_schema);
+    if revision.structured_results
+        && let Some(schema) = &spec.output_schema
+    {
+        object.raw("outputSchema", schema);
+    }
+    if revision.tool_annotations
+        && let Some(hints) = spec.annotations
+    {
+        object.object("annotations", |object| {
+            optional(object, "title", &spec.title);
+            object.boolean("readOnlyHint", hints.read_only);
+            object.boolean("destructiveHint", hints.destructive);
+            object.boolean("idempotentHint", hints.idempotent);
+            object.boolean("openWorldHint", hints.open_world);
+        });
+    }
+    if revision.icons {
+        icons(object, &spec.icons);
+    }
+    if revision.tool_execution {
+        object.object("execution", |object| {
+            object.string("taskSupport", "forbidden");
+        });
+    }
+}
+
+fn icons(object: &mut ObjectWriter<'_>, icons: &[Icon]) {
+    if icons.is_empty() {
+        return;
+    }
+    object.array("icons", |list| {
+        for icon in icons {
+            list.object(|object| {
+                object.string("src", &icon.src);
+                optional(object, "mimeType", &icon.mime_type);
+            });
+        }
+    });
+}
+
+fn optional(object: &mut ObjectWriter<'_>, name: &str, text: &Option<Text>) {
+    if let Some(text) = text {
+        object.string(name, text);
+    }
+}

@@ -1,0 +1,36 @@
+//! `initialize`: opens a session and agrees on its revision.
+
+use super::errors::Error;
+use super::revision::Handshake;
+use crate::wire::json::{Object, Value};
+
+/// The revision that an `initialize` leads to.
+///
+/// # Errors
+///
+/// What the schema requires must be there and of its type; what it leaves open is not looked at,
+/// so that members of later revisions do no harm.
+pub fn initialize(params: Option<Object<'_>>) -> Result<Handshake, Error<'static>> {
+    let params = params.ok_or(Error::params("initialize needs params"))?;
+    let [version, capabilities, client] = params
+        .take(["protocolVersion", "capabilities", "clientInfo"])
+        .map_err(|_| Error::params("a member of params is given more than once"))?;
+    let version = version
+        .and_then(|value| value.as_str())
+        .ok_or(Error::params("protocolVersion must be a string"))?;
+    capabilities
+        .and_then(|value| value.as_object())
+        .ok_or(Error::params("capabilities must be an object"))?;
+    let client = client
+        .and_then(|value| value.as_object())
+        .ok_or(Error::params("clientInfo must be an object"))?;
+    for (name, fault) in [
+        ("name", "clientInfo.name must be a string"),
+        ("version", "clientInfo.version must be a string"),
+    ] {
+        if !matches!(client.get(name), Some(Value::String(_))) {
+            return Err(Error::params(fault));
+        }
+    }
+    Ok(Handshake::negotiated(version))
+}

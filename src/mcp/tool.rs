@@ -1,0 +1,222 @@
+//! What a tool is: how it describes itself, what a call gives it, and how it answers.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use bumpalo::Bump;
+
+use super::revision::Revision;
+use crate::wire::json::Object;
+use crate::wire::outbox::Outbox;
+use crate::wire::writer::{ObjectWriter, Sink, quote_between};
+
+/// Text that is fixed or made at start.
+pub type Text = Cow<'static, str>;
+
+/// A tool of a server.
+pub trait Tool {
+    /// How the tool describes itself. Asked once, when the server is built.
+    fn spec(&self) -> ToolSpec;
+
+    /// Answers one call. [`Answered`] is made by the methods of [`Reply`] alone, so a tool cannot
+    /// forget to answer and cannot answer twice.
+    fn call(&mut self, call: Call<'_>, reply: Reply<'_>) -> Answered;
+}
+
+/// What `tools/list` says of a tool.
+#[derive(Debug, Clone)]
+pub struct ToolSpec {
+    pub(super) name: Text,
+    pub(super) title: Option<Text>,
+    pub(super) description: Text,
+    pub(super) input_schema: Text,
+    pub(super) output_schema: Option<Text>,
+    pub(super) annotations: Option<Annotations>,
+    pub(super) icons: Vec<Icon>,
+}
+
+impl ToolSpec {
+    /// A tool with a name of 1 to 64 letters, digits, `_`, `-` or `.`, a description that a model
+    /// can act on, and a JSON Schema of its arguments, an object with `"type": "object"`.
+    ///
+    /// The schema is published, not enforced: a tool checks its arguments, since it alone can say
+    /// what to mend.
+    pub fn new(
+        name: impl Into<Text>,
+        description: impl Into<Text>,
+        input_schema: impl Into<Text>,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            title: None,
+            description: description.into(),
+            input_schema: input_schema.into(),
+            output_schema: None,
+            annotations: None,
+            icons: Vec::new(),
+        }
+    }
+
+    /// A name for people, shown where the revision has a place for it.
+    pub fn title(mut self, title: impl Into<Text>) -> Self {
+        self.title = Some(title.into());
+        self
+    }
+
+    /// A JSON Schema of `structuredContent`, an object with `"type": "object"`. A tool that has
+    /// one answers with [`Reply::structured`] or [`Reply::error`], whose members it must cover.
+    pub fn output_schema(mut self, schema: impl Into<Text>) -> Self {
+        self.output_schema = Some(schema.into());
+        self
+    }
+
+    /// Hints on what the tool does to the world.
+    pub fn annotations(mut self, annotations: Annotations) -> Self {
+        self.annotations = Some(annotations);
+        self
+    }
+
+    /// An icon, shown where the revision has a place for it.
+    pub fn icon(mut self, icon: Icon) -> Self {
+        self.icons.push(icon);
+        self
+    }
+}
+
+/// Hints of a tool (2025-03-26 and later, `ToolAnnotations`). The defaults are the protocol's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Annotations {
+    /// It changes nothing.
+    pub read_only: bool,
+    /// It may destroy something.
+    pub destructive: bool,
+    /// Calling it again with the same arguments changes nothing further.
+    pub idempotent: bool,
+    /// It reaches beyond this machine or this program.
+    pub open_world: bool,
+}
+
+impl Default for Annotations {
+    fn default() -> Self {
+        Self {
+            read_only: false,
+            destructive: true,
+            idempotent: false,
+            open_world: true,
+        }
+    }
+}
+
+/// An icon (2025-11-25 and later, `Icon`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Icon {
+    /// Where it is: an `https:` or `data:` address.
+    pub src: Text,
+    /// Its media type, such as `image/png`.
+    pub mime_type: Option<Text>,
+}
+
+/// What a call gives a tool. All of it is borrowed from the frame and ends with the reply.
+#[derive(Debug, Clone, Copy)]
+pub struct Call<'a> {
+    /// The arguments; empty if none were sent.
+    pub arguments: Object<'a>,
+    /// Scratch memory of this frame, at most
+    /// [`ARENA_BYTES_MAX`](crate::limits::ARENA_BYTES_MAX). It refuses to grow beyond: use its
+    /// `try_` methods.
+    pub arena: &'a Bump,
+}
+
+/// A failure that the model should see and can act on.
+#[derive(Debug, Clone, Copy)]
+pub struct ToolError<'a> {
+    /// A short name in lower case, such as `not_found`.
+    pub code: &'static str,
+    /// What happened, without a full stop.
+    pub what: fmt::Arguments<'a>,
+    /// What to do now, a sentence without a full stop.
+    pub advice: &'a str,
+    /// Whether the same call may succeed later.
+    pub retryable: bool,
+}
+
+/// The proof that a call was answered.
+#[derive(Debug)]
+pub struct Answered(());
+
+/// The answer to a call, written straight into the outbox.
+#[derive(Debug)]
+pub struct Reply<'r> {
+    outbox: &'r mut Outbox,
+    revision: &'static Revision,
+}
+
+impl<'r> Reply<'r> {
+    pub(super) fn new(outbox: &'r mut Outbox, revision: &'static Revision) -> Self {
+        Self { outbox, revision }
+    }
+
+    /// A result of one text. Not for a tool with an output schema.
+    pub fn text(self, text: &str) -> Answered {
+        let mut sink = Sink::plain(self.outbox);
+        sink.raw("{\"content\":[{\"type\":\"text\",\"text\":");
+        sink.string(text);
+        sink.raw("}]}");
+        Answered(())
+    }
+
+    /// A result as `structuredContent`, with the same JSON as text for clients that know only
+    /// that.
+    pub fn structured(self, fill: impl FnOnce(&mut ObjectWriter<'_>)) -> Answered {
+        if self.revision.structured_results {
+            self.outbox.put(b"{\"structuredContent\":");
+            let mark = self.outbox.mark();
+            Sink::plain(self.outbox).object(fill);
+            let end = self.outbox.mark();
+            self.outbox
+                .put(b",\"content\":[{\"type\":\"text\",\"text\":\"");
+            quote_between(self.outbox, mark, end);
+        } else {
+            self.outbox
+                .put(b"{\"content\":[{\"type\":\"text\",\"text\":\"");
+            Sink::quoted(self.outbox).object(fill);
+        }
+        self.outbox.put(b"\"}]}");
+        Answered(())
+    }
+
+    /// A failure: `isError`, the text `<code>: <what happened>. <what to do>.`, and the same as
+    /// `structuredContent.error` where the revision has a place for it.
+    pub fn error(self, error: ToolError<'_>) -> Answered {
+        self.error_with(error, |_| {})
+    }
+
+    /// A failure with `details`.
+    pub fn error_with(
+        self,
+        error: ToolError<'_>,
+        details: impl FnOnce(&mut ObjectWriter<'_>),
+    ) -> Answered {
+        let ToolError {
+            code, what, advice, ..
+        } = error;
+        let mut sink = Sink::plain(self.outbox);
+        sink.raw("{\"content\":[{\"type\":\"text\",\"text\":\"");
+        sink.formatted(format_args!("{code}: {what}. {advice}."));
+        sink.raw("\"}],");
+        if self.revision.structured_results {
+            sink.raw("\"structuredContent\":");
+            sink.object(|content| {
+                content.object("error", |object| {
+                    object.string("code", code);
+                    object.formatted("message", format_args!("{what}. {advice}."));
+                    object.boolean("retryable", error.retryable);
+                    object.object("details", details);
+                });
+            });
+            sink.raw(",");
+        }
+        sink.raw("\"isError\":true}");
+        Answered(())
+    }
+}

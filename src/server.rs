@@ -1,0 +1,154 @@
+//! A server with tools of your own.
+
+use std::process::ExitCode;
+
+use crate::engine::Engine;
+use crate::event_loop::{self, Ended, Failure};
+use crate::limits::TOOLS_MAX;
+use crate::mcp::catalog::Info;
+use crate::mcp::session::Session;
+use crate::mcp::tool::{Answered, Call, Reply, Tool, ToolSpec};
+
+/// An MCP server: who it is, and its tools.
+///
+/// ```no_run
+/// use rocco::{Answered, Call, Info, Reply, Server, Tool, ToolError, ToolSpec};
+///
+/// /// Counts the words of a text.
+/// struct WordCount;
+///
+/// impl Tool for WordCount {
+///     fn spec(&self) -> ToolSpec {
+///         ToolSpec::new(
+///             "word_count",
+///             "Counts the words of a text.",
+///             r#"{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}"#,
+///         )
+///         .output_schema(r#"{"type":"object","properties":{"words":{"type":"integer"}}}"#)
+///     }
+///
+///     fn call(&mut self, call: Call<'_>, reply: Reply<'_>) -> Answered {
+///         match call.arguments.get("text").and_then(|text| text.as_str()) {
+///             Some(text) => reply.structured(|result| {
+///                 result.unsigned("words", text.split_whitespace().count() as u64);
+///             }),
+///             None => reply.error(ToolError {
+///                 code: "invalid_arguments",
+///                 what: format_args!("/text must be a string"),
+///                 advice: "Call again with a text",
+///                 retryable: false,
+///             }),
+///         }
+///     }
+/// }
+///
+/// fn main() -> std::process::ExitCode {
+///     Server::new(Info::new("words", "1.0.0")).tool(WordCount).run_stdio()
+/// }
+/// ```
+///
+/// The arguments are borrowed from the frame and the result goes straight into the outbox: a call
+/// claims no heap unless the tool does.
+pub struct Server {
+    info: Info,
+    tools: Vec<Box<dyn Tool>>,
+    page_tools: usize,
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Server")
+            .field("info", &self.info)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Server {
+    /// A server without tools.
+    pub fn new(info: Info) -> Self {
+        Self {
+            info,
+            tools: Vec::new(),
+            page_tools: TOOLS_MAX,
+        }
+    }
+
+    /// Adds a tool.
+    pub fn tool(mut self, tool: impl Tool + 'static) -> Self {
+        self.tools.push(Box::new(tool));
+        self
+    }
+
+    /// Adds a tool that is a description and a function.
+    ///
+    /// ```
+    /// use rocco::{Info, Server, ToolSpec};
+    ///
+    /// let spec = ToolSpec::new("hello", "Says hello.", r#"{"type":"object"}"#);
+    /// let server = Server::new(Info::new("greeter", "1.0.0"))
+    ///     .tool_fn(spec, |_call, reply| reply.text("Hello."));
+    /// ```
+    pub fn tool_fn(
+        self,
+        spec: ToolSpec,
+        call: impl FnMut(Call<'_>, Reply<'_>) -> Answered + 'static,
+    ) -> Self {
+        self.tool(ToolFn { spec, call })
+    }
+
+    /// How many tools a page of `tools/list` holds. Without a word, all of them.
+    pub fn page_size(mut self, tools: usize) -> Self {
+        self.page_tools = tools;
+        self
+    }
+
+    /// The server without a transport, for tests and for transports of your own.
+    ///
+    /// # Panics
+    ///
+    /// If a tool's spec is not what [`ToolSpec::new`] asks for, or two tools share a name.
+    pub fn into_engine(self) -> Engine {
+        Engine::new(Session::new(&self.info, self.tools, self.page_tools))
+    }
+
+    /// Serves on stdin and stdout until the client leaves or a signal asks for the end.
+    ///
+    /// # Errors
+    ///
+    /// If the system fails the server: see [`Failure`].
+    ///
+    /// # Panics
+    ///
+    /// As [`Server::into_engine`].
+    pub fn serve_stdio(self) -> Result<Ended, Failure> {
+        event_loop::serve_stdio(&mut self.into_engine())
+    }
+
+    /// As [`Server::serve_stdio`], with one line on stderr and exit code 1 for a failure: a whole
+    /// `main`.
+    pub fn run_stdio(self) -> ExitCode {
+        match self.serve_stdio() {
+            Ok(_) => ExitCode::SUCCESS,
+            Err(failure) => {
+                event_loop::complain(format_args!("{failure}"));
+                ExitCode::FAILURE
+            }
+        }
+    }
+}
+
+/// A tool that is a description and a function.
+struct ToolFn<F> {
+    spec: ToolSpec,
+    call: F,
+}
+
+impl<F: FnMut(Call<'_>, Reply<'_>) -> Answered> Tool for ToolFn<F> {
+    fn spec(&self) -> ToolSpec {
+        self.spec.clone()
+    }
+
+    fn call(&mut self, call: Call<'_>, reply: Reply<'_>) -> Answered {
+        (self.call)(call, reply)
+    }
+}

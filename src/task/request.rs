@@ -1,0 +1,598 @@
+//! The arguments of a task, held to the rules.
+//!
+//! Only syntax is checked: nothing that an argument names is opened or run.
+
+use std::fmt;
+
+use bumpalo::Bump;
+use bumpalo::collections::Vec;
+
+use crate::limits::{
+    ARENA_BYTES_MAX, QUOTE_BYTES_MAX, TASK_ACCEPTANCE_BYTES_MAX, TASK_ACCEPTANCE_MAX,
+    TASK_FAULTS_MAX, TASK_FILE_BYTES_MAX, TASK_FILES_MAX, TASK_GOAL_BYTES_MAX, TASK_REPO_BYTES_MAX,
+};
+use crate::wire::json::{Array, Object, Value};
+use crate::wire::writer::start_of;
+
+/// A task whose arguments keep the rules.
+#[derive(Debug, Clone, Copy)]
+pub struct TaskRequest<'a> {
+    /// What is to be achieved.
+    pub goal: &'a str,
+    /// The repository: an absolute path.
+    pub repo: &'a str,
+    /// The declared scope, strings alone; none if it was not declared.
+    pub files: Option<Array<'a>>,
+    /// What decides that it is done, strings alone.
+    pub acceptance: Array<'a>,
+}
+
+/// Where in the arguments a fault is. It is shown as a JSON Pointer (RFC 6901).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pointer<'a> {
+    /// A member of the arguments.
+    Member(&'a str),
+    /// An entry of a list among them.
+    Entry(&'static str, usize),
+}
+
+impl fmt::Display for Pointer<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Entry(list, index) => write!(f, "/{list}/{index}"),
+            Self::Member(name) => {
+                let start = start_of(name, QUOTE_BYTES_MAX);
+                f.write_str("/")?;
+                for character in start.chars() {
+                    match character {
+                        '~' => f.write_str("~0")?,
+                        '/' => f.write_str("~1")?,
+                        plain => write!(f, "{plain}")?,
+                    }
+                }
+                f.write_str(if start.len() < name.len() { "..." } else { "" })
+            }
+        }
+    }
+}
+
+/// A rule that an argument breaks, in words that follow its pointer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// A required member is not there.
+    Missing,
+    /// A member stands there twice.
+    Repeated,
+    /// The schema is closed and does not have this member.
+    Unknown,
+    /// The value is of another type.
+    WrongType {
+        /// The type that is wanted.
+        wanted: &'static str,
+        /// The type that was found.
+        found: &'static str,
+    },
+    /// A text without a visible character.
+    Blank,
+    /// A text over its bound.
+    TooLong {
+        /// The bound.
+        bytes_max: usize,
+    },
+    /// A list over its bound.
+    TooMany {
+        /// The bound.
+        entries_max: usize,
+    },
+    /// A list that needs an entry has none.
+    Empty,
+    /// A path that must start at the root does not.
+    NotAbsolute,
+    /// A path that must be relative is absolute.
+    NotRelative,
+    /// A path that could lead out of the repository.
+    LeavesRepository,
+    /// A path that a program could take for an option.
+    LeadingDash,
+    /// A path with a control character.
+    ControlCharacter,
+    /// A path that was listed before.
+    Duplicate,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Missing => "is required",
+            Self::Repeated => "is given more than once",
+            Self::Unknown => "is not an argument of this tool",
+            Self::WrongType { wanted, found } => {
+                return write!(f, "must be {wanted}, not {found}");
+            }
+            Self::Blank => "must not be blank",
+            Self::TooLong { bytes_max } => {
+                return write!(f, "must have at most {bytes_max} bytes");
+            }
+            Self::TooMany { entries_max } => {
+                return write!(f, "must have at most {entries_max} entries");
+            }
+            Self::Empty => "must have at least one entry",
+            Self::NotAbsolute => "must be an absolute path",
+            Self::NotRelative => "must be relative to the repository",
+            Self::LeavesRepository => "must not have a .. component",
+            Self::LeadingDash => "must not start with -",
+            Self::ControlCharacter => "must not hold control characters",
+            Self::Duplicate => "stands in the list already",
+        })
+    }
+}
+
+/// One fault of the arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fault<'a> {
+    /// Where it is.
+    pub pointer: Pointer<'a>,
+    /// What it is.
+    pub reason: Reason,
+}
+
+/// All faults of one call, in the order of the schema. Beyond
+/// [`TASK_FAULTS_MAX`] they are only counted.
+#[derive(Debug)]
+pub struct Faults<'a> {
+    listed: Vec<'a, Fault<'a>>,
+    unlisted: usize,
+}
+
+const _: () = {
+    // Growing doubles, and leaves the old copies in the arena.
+    let faults_bytes = 4 * TASK_FAULTS_MAX * size_of::<Fault<'static>>();
+    let files_bytes = TASK_FILES_MAX * size_of::<(&str, usize)>();
+    assert!(faults_bytes + files_bytes <= ARENA_BYTES_MAX / 2);
+};
+
+impl<'a> Faults<'a> {
+    fn push(&mut self, pointer: Pointer<'a>, reason: Reason) {
+        if self.listed.len() < TASK_FAULTS_MAX {
+            self.listed.push(Fault { pointer, reason });
+        } else {
+            self.unlisted += 1;
+        }
+    }
+
+    /// The faults, at most [`TASK_FAULTS_MAX`].
+    pub fn listed(&self) -> &[Fault<'a>] {
+        &self.listed
+    }
+
+    /// How many further faults there are.
+    pub fn unlisted(&self) -> usize {
+        self.unlisted
+    }
+}
+
+impl fmt::Display for Faults<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, fault) in self.listed.iter().enumerate() {
+            let separator = if index == 0 { "" } else { "; " };
+            write!(f, "{separator}{} {}", fault.pointer, fault.reason)?;
+        }
+        match self.unlisted {
+            0 => Ok(()),
+            more => write!(f, "; and {more} more"),
+        }
+    }
+}
+
+impl<'a> TaskRequest<'a> {
+    /// Holds arguments to the rules.
+    ///
+    /// # Errors
+    ///
+    /// All faults at once, so that a model can mend its call in one go.
+    pub fn of(arguments: Object<'a>, arena: &'a Bump) -> Result<Self, Faults<'a>> {
+        let members = Members::of(arguments);
+        let mut faults = Faults {
+            listed: Vec::new_in(arena),
+            unlisted: 0,
+        };
+        let goal = text("goal", members.goal, &mut faults, goal_fault);
+        let repo = text("repo", members.repo, &mut faults, repo_fault);
+        let acceptance = acceptance(members.acceptance, &mut faults);
+        let files = files(members.files, arena, &mut faults);
+        outsiders(arguments, &mut faults);
+        match (goal, repo, acceptance) {
+            (Some(goal), Some(repo), Some(acceptance)) if faults.listed.is_empty() => Ok(Self {
+                goal,
+                repo,
+                files,
+                acceptance,
+            }),
+            _ => Err(faults),
+        }
+    }
+}
+
+/// The members by name, each as it was found first.
+#[derive(Default)]
+struct Members<'a> {
+    goal: Option<Value<'a>>,
+    repo: Option<Value<'a>>,
+    files: Option<Value<'a>>,
+    acceptance: Option<Value<'a>>,
+}
+
+impl<'a> Members<'a> {
+    fn of(arguments: Object<'a>) -> Self {
+        let mut members = Self::default();
+        for (name, value) in arguments.iter() {
+            if let Some(slot) = members.slot(name) {
+                slot.get_or_insert(value);
+            }
+        }
+        members
+    }
+
+    fn slot(&mut self, name: &str) -> Option<&mut Option<Value<'a>>> {
+        match name {
+            "goal" => Some(&mut self.goal),
+            "repo" => Some(&mut self.repo),
+            "files" => Some(&mut self.files),
+            "acceptance" => Some(&mut self.acceptance),
+            _ => None,
+        }
+    }
+}
+
+/// Members that are unknown, or known and repeated.
+fn outsiders<'a>(arguments: Object<'a>, faults: &mut Faults<'a>) {
+    let mut seen = Members::default();
+    for (name, value) in arguments.iter() {
+        match seen.slot(name).map(|slot| slot.replace(value)) {
+            None => faults.push(Pointer::Member(name), Reason::Unknown),
+            Some(Some(_)) => faults.push(Pointer::Member(name), Reason::Repeated),
+            Some(None) => {}
+        }
+    }
+}
+
+fn text<'a>(
+    name: &'static str,
+    value: Option<Value<'a>>,
+    faults: &mut Faults<'a>,
+    fault: fn(&str) -> Option<Reason>,
+) -> Option<&'a str> {
+    let reason = match value {
+        None => Reason::Missing,
+        Some(Value::String(text)) => match fault(text) {
+            None => return Some(text),
+            Some(reason) => reason,
+        },
+        Some(other) => wrong_type("a string", &other),
+    };
+    faults.push(Pointer::Member(name), reason);
+    None
+}
+
+fn wrong_type(wanted: &'static str, found: &Value<'_>) -> Reason {
+    Reason::WrongType {
+        wanted,
+        found: found.type_name(),
+    }
+}
+
+/// The entries of a list that are strings, each held to a rule.
+fn entries<'a>(
+    name: &'static str,
+    list: Array<'a>,
+    faults: &mut Faults<'a>,
+    fault: fn(&str) -> Option<Reason>,
+) {
+    for (index, entry) in list.iter().enumerate() {
+        let reason = match entry {
+            Value::String(text) => fault(text),
+            other => Some(wrong_type("a string", &other)),
+        };
+        if let Some(reason) = reason {
+            faults.push(Pointer::Entry(name, index), reason);
+        }
+    }
+}
+
+fn acceptance<'a>(value: Option<Value<'a>>, faults: &mut Faults<'a>) -> Option<Array<'a>> {
+    let reason = match value {
+        None => Reason::Missing,
+        Some(Value::Array(list)) if list.is_empty() => Reason::Empty,
+        Some(Value::Array(list)) if list.len() > TASK_ACCEPTANCE_MAX => Reason::TooMany {
+            entries_max: TASK_ACCEPTANCE_MAX,
+        },
+        Some(Value::Array(list)) => {
+            entries("acceptance", list, faults, acceptance_fault);
+            return Some(list);
+        }
+        Some(other) => wrong_type("an array of strings", &other),
+    };
+    faults.push(Pointer::Member("acceptance"), reason);
+    None
+}
+
+fn files<'a>(
+    value: Option<Value<'a>>,
+    arena: &'a Bump,
+    faults: &mut Faults<'a>,
+) -> Option<Array<'a>> {
+    let reason = match value? {
+        Value::Array(list) if list.len() > TASK_FILES_MAX => Reason::TooMany {
+            entries_max: TASK_FILES_MAX,
+        },
+        Value::Array(list) => {
+            entries("files", list, faults, file_fault);
+            repeated_files(list, arena, faults);
+            return Some(list);
+        }
+        other => wrong_type("an array of strings", &other),
+    };
+    faults.push(Pointer::Member("files"), reason);
+    None
+}
+
+/// Finds the second and later of equal entries by sorting a copy of the list in the arena.
+fn repeated_files<'a>(list: Array<'a>, arena: &'a Bump, faults: &mut Faults<'a>) {
+    assert!(list.len() <= TASK_FILES_MAX);
+    let mut sorted = Vec::with_capacity_in(list.len(), arena);
+    let texts = list.iter().enumerate();
+    sorted.extend(texts.filter_map(|(index, entry)| Some((entry.as_str()?, index))));
+    sorted.sort_unstable();
+    for pair in sorted.windows(2) {
+        let ((earlier, _), (later, index)) = (pair[0], pair[1]);
+        if earlier == later {
+            faults.push(Pointer::Entry("files", index), Reason::Duplicate);
+        }
+    }
+}
+
+fn goal_fault(goal: &str) -> Option<Reason> {
+    too_long(goal, TASK_GOAL_BYTES_MAX).or_else(|| blank(goal))
+}
+
+fn acceptance_fault(entry: &str) -> Option<Reason> {
+    too_long(entry, TASK_ACCEPTANCE_BYTES_MAX).or_else(|| blank(entry))
+}
+
+fn repo_fault(repo: &str) -> Option<Reason> {
+    if repo.starts_with('-') {
+        return Some(Reason::LeadingDash);
+    }
+    too_long(repo, TASK_REPO_BYTES_MAX)
+        .or_else(|| blank(repo))
+        .or_else(|| (!repo.starts_with('/')).then_some(Reason::NotAbsolute))
+        .or_else(|| control_character(repo))
+}
+
+fn file_fault(file: &str) -> Option<Reason> {
+    too_long(file, TASK_FILE_BYTES_MAX)
+        .or_else(|| blank(file))
+        .or_else(|| file.starts_with('-').then_some(Reason::LeadingDash))
+        .or_else(|| file.starts_with('/').then_some(Reason::NotRelative))
+        .or_else(|| {
+            let leaves = file.split('/').any(|component| component == "..");
+            leaves.then_some(Reason::LeavesRepository)
+        })
+        .or_else(|| control_character(file))
+}
+
+fn too_long(text: &str, bytes_max: usize) -> Option<Reason> {
+    (text.len() > bytes_max).then_some(Reason::TooLong { bytes_max })
+}
+
+fn blank(text: &str) -> Option<Reason> {
+    text.trim().is_empty().then_some(Reason::Blank)
+}
+
+fn control_character(text: &str) -> Option<Reason> {
+    text.chars()
+        .any(char::is_control)
+        .then_some(Reason::ControlCharacter)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::FRAME_PADDING_BYTES;
+    use crate::wire::json::Parser;
+
+    /// The faults of arguments as one text, or "ok".
+    fn check(arguments: &str) -> String {
+        let mut frame = arguments.as_bytes().to_vec();
+        frame.resize(arguments.len() + FRAME_PADDING_BYTES, b' ');
+        let document = Parser::new().parse(&mut frame, arguments.len()).unwrap();
+        let arena = Bump::new();
+        match TaskRequest::of(document.root().as_object().unwrap(), &arena) {
+            Ok(_) => "ok".into(),
+            Err(faults) => faults.to_string(),
+        }
+    }
+
+    /// Arguments of which one member is replaced.
+    fn with(name: &str, value: &str) -> String {
+        let members = [
+            ("goal", r#""Stop after five attempts.""#),
+            ("repo", r#""/srv/uploader""#),
+            ("files", r#"["src/upload.rs"]"#),
+            ("acceptance", r#"["cargo test passes"]"#),
+        ];
+        let members = members.map(|(known, usual)| {
+            let value = if known == name { value } else { usual };
+            format!("\"{known}\":{value}")
+        });
+        format!("{{{}}}", members.join(","))
+    }
+
+    fn text(character: &str, times: usize) -> String {
+        format!("\"{}\"", character.repeat(times))
+    }
+
+    fn list(entry: impl Fn(usize) -> String, times: usize) -> String {
+        format!(
+            "[{}]",
+            (0..times)
+                .map(entry)
+                .collect::<std::vec::Vec<_>>()
+                .join(",")
+        )
+    }
+
+    #[test]
+    fn every_rule() {
+        let table = [
+            ("goal", r#"" \n\t""#, "/goal must not be blank"),
+            ("goal", "7", "/goal must be a string, not integer"),
+            ("goal", "null", "/goal must be a string, not null"),
+            (
+                "repo",
+                r#""srv/uploader""#,
+                "/repo must be an absolute path",
+            ),
+            ("repo", r#""-rf""#, "/repo must not start with -"),
+            ("repo", r#""""#, "/repo must not be blank"),
+            (
+                "repo",
+                r#""/a\u0000b""#,
+                "/repo must not hold control characters",
+            ),
+            ("repo", "[]", "/repo must be a string, not array"),
+            (
+                "acceptance",
+                "[]",
+                "/acceptance must have at least one entry",
+            ),
+            (
+                "acceptance",
+                r#"["a"," "]"#,
+                "/acceptance/1 must not be blank",
+            ),
+            (
+                "acceptance",
+                "[1]",
+                "/acceptance/0 must be a string, not integer",
+            ),
+            (
+                "acceptance",
+                "{}",
+                "/acceptance must be an array of strings, not object",
+            ),
+            (
+                "files",
+                r#""src""#,
+                "/files must be an array of strings, not string",
+            ),
+            (
+                "files",
+                r#"["/etc/passwd"]"#,
+                "/files/0 must be relative to the repository",
+            ),
+            (
+                "files",
+                r#"["a/../b"]"#,
+                "/files/0 must not have a .. component",
+            ),
+            ("files", r#"["-x"]"#, "/files/0 must not start with -"),
+            ("files", r#"[""]"#, "/files/0 must not be blank"),
+            (
+                "files",
+                r#"["a\n"]"#,
+                "/files/0 must not hold control characters",
+            ),
+            (
+                "files",
+                r#"["b","a","b"]"#,
+                "/files/2 stands in the list already",
+            ),
+            ("files", "[]", "ok"),
+            ("files", r#"["a..b/c...d"]"#, "ok"),
+        ];
+        for (name, value, wanted) in table {
+            assert_eq!(check(&with(name, value)), wanted, "{name} = {value}");
+        }
+    }
+
+    #[test]
+    fn every_bound_is_exact() {
+        let table = [
+            ("goal", text("g", 65_536), "ok"),
+            (
+                "goal",
+                text("g", 65_537),
+                "/goal must have at most 65536 bytes",
+            ),
+            (
+                "goal",
+                text("\u{e9}", 32_769),
+                "/goal must have at most 65536 bytes",
+            ),
+            ("repo", format!("\"/{}\"", "r".repeat(4095)), "ok"),
+            (
+                "repo",
+                format!("\"/{}\"", "r".repeat(4096)),
+                "/repo must have at most 4096 bytes",
+            ),
+            ("acceptance", list(|_| text("a", 1), 64), "ok"),
+            (
+                "acceptance",
+                list(|_| text("a", 1), 65),
+                "/acceptance must have at most 64 entries",
+            ),
+            ("acceptance", list(|_| text("a", 4096), 1), "ok"),
+            (
+                "acceptance",
+                list(|_| text("a", 4097), 1),
+                "/acceptance/0 must have at most 4096 bytes",
+            ),
+            ("files", list(|i| format!("\"f{i}\""), 1024), "ok"),
+            (
+                "files",
+                list(|i| format!("\"f{i}\""), 1025),
+                "/files must have at most 1024 entries",
+            ),
+            ("files", list(|_| text("f", 4096), 1), "ok"),
+            (
+                "files",
+                list(|_| text("f", 4097), 1),
+                "/files/0 must have at most 4096 bytes",
+            ),
+        ];
+        for (name, value, wanted) in table {
+            assert_eq!(check(&with(name, &value)), wanted, "{name}");
+        }
+    }
+
+    #[test]
+    fn all_faults_come_at_once() {
+        assert_eq!(
+            check(r#"{"goal":"","files":["..","a","a"],"a/b~":1,"repo":"x","repo":"y"}"#),
+            "/goal must not be blank; /repo must be an absolute path; /acceptance is required; \
+             /files/0 must not have a .. component; /files/2 stands in the list already; \
+             /a~1b~0 is not an argument of this tool; /repo is given more than once"
+        );
+        assert_eq!(
+            check("{}"),
+            "/goal is required; /repo is required; /acceptance is required"
+        );
+    }
+
+    #[test]
+    fn faults_beyond_the_bound_are_counted() {
+        let said = check(&with("files", &list(|_| "1".into(), 1000)));
+        assert!(
+            said.ends_with("; and 744 more"),
+            "{}",
+            &said[said.len() - 40..]
+        );
+    }
+
+    #[test]
+    fn a_member_that_is_named_at_length_is_cut() {
+        let said = check(&format!("{{\"{}\":1}}", "\u{e9}".repeat(1000)));
+        assert!(said.contains(&format!("/{}... is not", "\u{e9}".repeat(64))));
+    }
+}

@@ -1,0 +1,80 @@
+//! What `tools/list` says of the tool: the one home of its words.
+//!
+//! The schemas say what a JSON Schema can say to every client. There is no `$schema` member (the
+//! protocol's default is 2020-12, and validators of older dialects refuse an unknown one) and no
+//! look-around in a pattern. What they leave open, such as lengths in bytes, is in the
+//! descriptions, and [`super::request`] checks it.
+
+/// The tool's name.
+pub const NAME: &str = "larry_submit_task";
+
+/// The tool's name for people.
+pub const TITLE: &str = "Submit a coding task";
+
+/// What the tool does, for a model.
+pub const DESCRIPTION: &str = "Hands one bounded coding task to an executor that works on its \
+own in a local repository. Give it a goal, the repository, what decides that the task is done, \
+and, if you can, the files that may change. Every argument is checked before anything is \
+submitted: invalid_arguments names each fault, so correct them all and call again. \
+executor_not_connected means that nothing was submitted.";
+
+/// The arguments. A closed object: an unknown member is a fault, so that a misspelt one is never
+/// silently dropped.
+pub const INPUT: &str = r#"{
+  "type": "object",
+  "properties": {
+    "goal": {
+      "type": "string",
+      "minLength": 1,
+      "maxLength": 65536,
+      "description": "What is to be achieved, in full sentences, with all that the executor needs to know. It sees nothing else of this conversation. Not blank, at most 65536 bytes."
+    },
+    "repo": {
+      "type": "string",
+      "minLength": 1,
+      "maxLength": 4096,
+      "pattern": "^/",
+      "description": "The local repository to work in: its absolute path, such as /home/me/project. No control characters, at most 4096 bytes."
+    },
+    "files": {
+      "type": "array",
+      "maxItems": 1024,
+      "uniqueItems": true,
+      "items": { "type": "string", "minLength": 1, "maxLength": 4096 },
+      "description": "The files that may be changed, each relative to the repository, such as src/upload.rs. No absolute path, no .. component, no leading -, no duplicates. Leave it out to declare no scope; an empty list says that nothing may be changed."
+    },
+    "acceptance": {
+      "type": "array",
+      "minItems": 1,
+      "maxItems": 64,
+      "items": { "type": "string", "minLength": 1, "maxLength": 4096 },
+      "description": "What decides that the task is done: checks that can be seen to pass or fail, such as 'cargo test passes'. At least one, none blank, each at most 4096 bytes."
+    }
+  },
+  "required": ["goal", "repo", "acceptance"],
+  "additionalProperties": false
+}"#;
+
+/// `structuredContent`: a task that was accepted, or a typed error.
+pub const OUTPUT: &str = r#"{
+  "type": "object",
+  "properties": {
+    "task_id": { "type": "string", "description": "The name of the accepted task." },
+    "state": { "type": "string", "enum": ["queued", "running"] },
+    "error": {
+      "type": "object",
+      "description": "Why nothing was submitted.",
+      "properties": {
+        "code": { "type": "string", "description": "invalid_arguments or executor_not_connected." },
+        "message": { "type": "string", "description": "What happened and what to do." },
+        "retryable": { "type": "boolean", "description": "Whether the same call may succeed later." },
+        "details": { "type": "object" }
+      },
+      "required": ["code", "message", "retryable", "details"]
+    }
+  },
+  "anyOf": [
+    { "required": ["task_id", "state"] },
+    { "required": ["error"] }
+  ]
+}"#;

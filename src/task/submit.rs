@@ -1,0 +1,59 @@
+//! The tool `larry_submit_task`.
+
+use super::request::{Faults, TaskRequest};
+use super::schema;
+use crate::mcp::tool::{Annotations, Answered, Call, Reply, Tool, ToolError, ToolSpec};
+
+/// The tool as it is while no executor is connected: it checks a task and never accepts one.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SubmitTask;
+
+impl Tool for SubmitTask {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec::new(schema::NAME, schema::DESCRIPTION, schema::INPUT)
+            .title(schema::TITLE)
+            .output_schema(schema::OUTPUT)
+            .annotations(Annotations {
+                destructive: false,
+                ..Annotations::default()
+            })
+    }
+
+    fn call(&mut self, call: Call<'_>, reply: Reply<'_>) -> Answered {
+        match TaskRequest::of(call.arguments, call.arena) {
+            Ok(_) => not_connected(reply),
+            Err(faults) => invalid_arguments(&faults, reply),
+        }
+    }
+}
+
+fn not_connected(reply: Reply<'_>) -> Answered {
+    let error = ToolError {
+        code: "executor_not_connected",
+        what: format_args!("no executor is connected, so the task was not submitted"),
+        advice: "Do the task yourself or tell the user, and do not submit it again: this version \
+                 of rocco cannot connect an executor yet",
+        retryable: false,
+    };
+    reply.error_with(error, |details| details.string("reason", "not_configured"))
+}
+
+fn invalid_arguments(faults: &Faults<'_>, reply: Reply<'_>) -> Answered {
+    let error = ToolError {
+        code: "invalid_arguments",
+        what: format_args!("the task was not submitted, because {faults}"),
+        advice: "Correct every argument that is named and call larry_submit_task again",
+        retryable: false,
+    };
+    reply.error_with(error, |details| {
+        details.array("faults", |list| {
+            for fault in faults.listed() {
+                list.object(|object| {
+                    object.formatted("pointer", format_args!("{}", fault.pointer));
+                    object.formatted("reason", format_args!("{}", fault.reason));
+                });
+            }
+        });
+        details.unsigned("unlisted", faults.unlisted() as u64);
+    })
+}

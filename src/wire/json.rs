@@ -1,0 +1,369 @@
+//! JSON values of a frame, borrowed from it.
+//!
+//! simd-json parses the frame in place and leaves a tape of nodes; [`Value`] is a view of it that
+//! walks by skipping, never by recursion.
+
+use simd_json::{Buffers, Node, StaticNode, Tape};
+
+use crate::limits::{DEPTH_MAX, FRAME_BYTES_WARM, FRAME_PADDING_BYTES};
+
+const _: () = assert!(FRAME_PADDING_BYTES >= simd_json::INPUT_PADDING);
+
+/// The bytes are not one JSON text of UTF-8, or nest deeper than [`DEPTH_MAX`], or hold a number
+/// beyond the range of a double.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotJson;
+
+/// A parser with buffers that stay warm for small frames.
+pub struct Parser {
+    buffers: Buffers,
+    tape: Tape<'static>,
+}
+
+/// A frame that was parsed. Hand it back with [`Parser::recycle`], so that its buffers serve the
+/// next frame.
+#[derive(Debug)]
+pub struct Document<'f> {
+    tape: Tape<'f>,
+    warm: bool,
+}
+
+impl std::fmt::Debug for Parser {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Parser").finish_non_exhaustive()
+    }
+}
+
+impl Default for Parser {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Parser {
+    /// A parser whose buffers grow with the first frames and then stay.
+    pub fn new() -> Self {
+        Self {
+            buffers: Buffers::with_max_depth(0, DEPTH_MAX),
+            tape: Tape(Vec::new()),
+        }
+    }
+
+    /// Parses the first `bytes` bytes of `frame` in place. The rest of it is padding, at least
+    /// [`FRAME_PADDING_BYTES`] long and left as it is. Strings are unescaped where they stand,
+    /// even when the parse fails later on.
+    pub fn parse<'f>(
+        &mut self,
+        frame: &'f mut [u8],
+        bytes: usize,
+    ) -> Result<Document<'f>, NotJson> {
+        if bytes > FRAME_BYTES_WARM {
+            let mut tape = Tape(Vec::new());
+            let mut buffers = Buffers::with_max_depth(0, DEPTH_MAX);
+            return simd_json::fill_tape_padded(frame, bytes, &mut buffers, &mut tape)
+                .map(|()| Document { tape, warm: false })
+                .map_err(|_| NotJson);
+        }
+        let mut tape = std::mem::replace(&mut self.tape, Tape(Vec::new())).reset();
+        let parsed = simd_json::fill_tape_padded(frame, bytes, &mut self.buffers, &mut tape);
+        let document = Document { tape, warm: true };
+        match parsed {
+            Ok(()) => Ok(document),
+            Err(_) => {
+                self.recycle(document);
+                Err(NotJson)
+            }
+        }
+    }
+
+    /// Takes the buffers of a document back. Those of a long frame are freed instead.
+    pub fn recycle(&mut self, document: Document<'_>) {
+        if document.warm {
+            self.tape = document.tape.reset();
+        }
+    }
+}
+
+impl Document<'_> {
+    /// The value that the frame holds.
+    pub fn root(&self) -> Value<'_> {
+        Value::first(&self.tape.0).0
+    }
+}
+
+/// A JSON value, borrowed from its frame.
+#[derive(Debug, Clone, Copy)]
+pub enum Value<'a> {
+    /// `null`.
+    Null,
+    /// `true` or `false`.
+    Bool(bool),
+    /// An integer without a sign, digit for digit.
+    Unsigned(u64),
+    /// An integer with a minus sign, digit for digit; `-0` is `Signed(0)`.
+    Signed(i64),
+    /// A number with a fraction or an exponent, or an integer beyond 64 bits.
+    Float(f64),
+    /// A string, unescaped.
+    String(&'a str),
+    /// An array.
+    Array(Array<'a>),
+    /// An object.
+    Object(Object<'a>),
+}
+
+impl<'a> Value<'a> {
+    /// The first value of the nodes, and the nodes behind it. Nodes come from a successful parse,
+    /// so there is one.
+    #[inline]
+    fn first(nodes: &'a [Node<'a>]) -> (Self, &'a [Node<'a>]) {
+        let (node, rest) = nodes
+            .split_first()
+            .expect("a tape is never short of a node");
+        match *node {
+            Node::String(text) => (Self::String(text), rest),
+            Node::Static(StaticNode::U64(number)) => (Self::Unsigned(number), rest),
+            Node::Static(StaticNode::I64(number)) => (Self::Signed(number), rest),
+            Node::Static(StaticNode::F64(number)) => (Self::Float(number), rest),
+            Node::Static(StaticNode::Bool(truth)) => (Self::Bool(truth), rest),
+            Node::Static(StaticNode::Null) => (Self::Null, rest),
+            Node::Array { len, count } => {
+                let (nodes, rest) = rest.split_at(count);
+                (Self::Array(Array { nodes, len }), rest)
+            }
+            Node::Object { len, count } => {
+                let (nodes, rest) = rest.split_at(count);
+                (Self::Object(Object { nodes, len }), rest)
+            }
+        }
+    }
+
+    /// The text of a string.
+    pub fn as_str(&self) -> Option<&'a str> {
+        match *self {
+            Self::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The members of an object.
+    pub fn as_object(&self) -> Option<Object<'a>> {
+        match *self {
+            Self::Object(object) => Some(object),
+            _ => None,
+        }
+    }
+
+    /// The elements of an array.
+    pub fn as_array(&self) -> Option<Array<'a>> {
+        match *self {
+            Self::Array(array) => Some(array),
+            _ => None,
+        }
+    }
+
+    /// The name of the value's type, as JSON Schema has it.
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Bool(_) => "boolean",
+            Self::Unsigned(_) | Self::Signed(_) => "integer",
+            Self::Float(_) => "number",
+            Self::String(_) => "string",
+            Self::Array(_) => "array",
+            Self::Object(_) => "object",
+        }
+    }
+}
+
+/// The elements of a JSON array, in order.
+#[derive(Debug, Clone, Copy)]
+pub struct Array<'a> {
+    nodes: &'a [Node<'a>],
+    len: usize,
+}
+
+impl<'a> Array<'a> {
+    /// How many elements there are.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The elements.
+    pub fn iter(&self) -> impl Iterator<Item = Value<'a>> + use<'a> {
+        let mut nodes = self.nodes;
+        std::iter::from_fn(move || {
+            if nodes.is_empty() {
+                return None;
+            }
+            let (value, rest) = Value::first(nodes);
+            nodes = rest;
+            Some(value)
+        })
+    }
+}
+
+/// The members of a JSON object, in order and with every duplicate.
+#[derive(Debug, Clone, Copy)]
+pub struct Object<'a> {
+    nodes: &'a [Node<'a>],
+    len: usize,
+}
+
+/// A member that was asked for stands in an object more than once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Duplicate(pub &'static str);
+
+impl<'a> Object<'a> {
+    /// The object without members.
+    pub const EMPTY: Object<'static> = Object { nodes: &[], len: 0 };
+
+    /// How many members there are.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The members.
+    #[inline]
+    pub fn iter(&self) -> impl Iterator<Item = (&'a str, Value<'a>)> + use<'a> {
+        let mut nodes = self.nodes;
+        std::iter::from_fn(move || {
+            let (name, rest) = nodes.split_first()?;
+            let Node::String(name) = name else {
+                unreachable!("a member starts with its name")
+            };
+            let (value, rest) = Value::first(rest);
+            nodes = rest;
+            Some((*name, value))
+        })
+    }
+
+    /// The first member of a name.
+    pub fn get(&self, name: &str) -> Option<Value<'a>> {
+        self.iter()
+            .find_map(|(key, value)| (key == name).then_some(value))
+    }
+
+    /// The members of several names in one pass. Layers that disagree on which of two equal names
+    /// counts have been led astray by it, so a name that occurs twice is an error.
+    #[inline]
+    pub fn take<const N: usize>(
+        &self,
+        names: [&'static str; N],
+    ) -> Result<[Option<Value<'a>>; N], Duplicate> {
+        let mut taken = [None; N];
+        for (key, value) in self.iter() {
+            if let Some(index) = names.iter().position(|&name| name == key)
+                && taken[index].replace(value).is_some()
+            {
+                return Err(Duplicate(names[index]));
+            }
+        }
+        Ok(taken)
+    }
+}
+
+/// A JSON text without the white space between its tokens, or `None` if it is none.
+pub fn minified(text: &str) -> Option<String> {
+    let mut frame = text.as_bytes().to_vec();
+    frame.resize(text.len() + FRAME_PADDING_BYTES, b' ');
+    Parser::new().parse(&mut frame, text.len()).ok()?;
+    let (mut in_string, mut escaped) = (false, false);
+    let kept = text.chars().filter(|&character| {
+        let keep = in_string || !character.is_ascii_whitespace();
+        match character {
+            '"' if !escaped => in_string = !in_string,
+            _ => {}
+        }
+        escaped = in_string && character == '\\' && !escaped;
+        keep
+    });
+    Some(kept.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with<T>(text: &str, look: impl FnOnce(Value<'_>) -> T) -> Result<T, NotJson> {
+        let mut frame = text.as_bytes().to_vec();
+        frame.resize(text.len() + FRAME_PADDING_BYTES, b']');
+        let mut parser = Parser::new();
+        let document = parser.parse(&mut frame, text.len())?;
+        let looked = look(document.root());
+        parser.recycle(document);
+        Ok(looked)
+    }
+
+    #[test]
+    fn integers_keep_their_sign_and_digits() {
+        let kinds = [
+            ("0", "Unsigned(0)"),
+            ("-0", "Signed(0)"),
+            ("18446744073709551615", "Unsigned(18446744073709551615)"),
+            ("-9223372036854775808", "Signed(-9223372036854775808)"),
+            ("18446744073709551616", "Float(1.8446744073709552e19)"),
+            ("1.0", "Float(1.0)"),
+            ("1e2", "Float(100.0)"),
+        ];
+        for (text, kind) in kinds {
+            assert_eq!(with(text, |value| format!("{value:?}")).unwrap(), kind);
+        }
+    }
+
+    #[test]
+    fn nested_values_are_skipped_by_their_count() {
+        let text = r#"{"a":[[1,{"b":[]}],{}],"c":{"d":{"e":[2,3]}},"f":"g"}"#;
+        let names = with(text, |value| {
+            let object = value.as_object().unwrap();
+            let names: Vec<_> = object.iter().map(|(name, _)| name.to_owned()).collect();
+            assert_eq!(object.get("f").unwrap().as_str(), Some("g"));
+            let array = object.get("a").unwrap().as_array().unwrap();
+            assert_eq!((array.len(), array.iter().count()), (2, 2));
+            names
+        });
+        assert_eq!(names.unwrap(), ["a", "c", "f"]);
+    }
+
+    #[test]
+    fn a_name_that_is_taken_twice_is_an_error() {
+        let taken = with(r#"{"a":1,"b":2,"\u0061":3,"b":4}"#, |value| {
+            let object = value.as_object().unwrap();
+            (object.take(["a"]).err(), object.take(["c"]).is_ok())
+        });
+        assert_eq!(taken.unwrap(), (Some(Duplicate("a")), true));
+    }
+
+    #[test]
+    fn the_frame_is_isolated_from_its_padding() {
+        assert!(with("[[1]", |_| ()).is_err());
+        assert!(with("", |_| ()).is_err());
+        assert!(with("1", |_| ()).is_ok());
+    }
+
+    #[test]
+    fn depth_is_bounded() {
+        let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
+        assert!(with(&nested(DEPTH_MAX), |_| ()).is_ok());
+        assert!(with(&nested(DEPTH_MAX + 1), |_| ()).is_err());
+    }
+
+    #[test]
+    fn minifying_keeps_strings() {
+        assert_eq!(
+            minified("{ \"a b\" : [ 1 , \"\\\\\" , \"\\\" x\" ] }\n").as_deref(),
+            Some("{\"a b\":[1,\"\\\\\",\"\\\" x\"]}")
+        );
+        assert_eq!(minified("{"), None);
+    }
+}

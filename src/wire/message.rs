@@ -1,0 +1,248 @@
+//! JSON-RPC 2.0: which kind of message a value is.
+
+use super::json::{Object, Value};
+
+/// A request's id, echoed with the same type and digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Id<'a> {
+    /// Text.
+    String(&'a str),
+    /// An integer without a sign.
+    Unsigned(u64),
+    /// An integer with a minus sign, which zero may have too.
+    Signed(i64),
+}
+
+impl<'a> Id<'a> {
+    /// MCP allows strings and integers. Integers beyond 64 bits would lose digits, and are not
+    /// taken for an id.
+    fn of(value: Value<'a>) -> Option<Self> {
+        match value {
+            Value::String(text) => Some(Self::String(text)),
+            Value::Unsigned(number) => Some(Self::Unsigned(number)),
+            Value::Signed(number) => Some(Self::Signed(number)),
+            _ => None,
+        }
+    }
+}
+
+/// A call that wants a reply.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// What the reply will carry.
+    pub id: Id<'a>,
+    /// What is called.
+    pub method: &'a str,
+    /// What it is called with.
+    pub params: Option<Value<'a>>,
+}
+
+/// A call that must not be answered.
+#[derive(Debug, Clone, Copy)]
+pub struct Notification<'a> {
+    /// What is told.
+    pub method: &'a str,
+    /// What is said about it.
+    pub params: Option<Value<'a>>,
+}
+
+/// What a JSON value is in JSON-RPC.
+#[derive(Debug, Clone, Copy)]
+pub enum Message<'a> {
+    /// A call that wants a reply.
+    Request(Request<'a>),
+    /// A call that must not be answered.
+    Notification(Notification<'a>),
+    /// An answer, to a request that this side has not made.
+    Response,
+    /// None of these. The id is there only if it could be read.
+    Invalid {
+        /// What the error will carry.
+        id: Option<Id<'a>>,
+        /// What is wrong, in words.
+        fault: &'static str,
+    },
+}
+
+/// The members that matter, each as it was found first.
+#[derive(Default)]
+struct Members<'a> {
+    jsonrpc: Option<Value<'a>>,
+    id: Option<Value<'a>>,
+    method: Option<Value<'a>>,
+    params: Option<Value<'a>>,
+    answers: bool,
+    duplicate: Option<&'static str>,
+}
+
+impl<'a> Members<'a> {
+    fn of(object: Object<'a>) -> Self {
+        let mut members = Self::default();
+        for (name, value) in object.iter() {
+            let (slot, name) = match name {
+                "jsonrpc" => (&mut members.jsonrpc, "jsonrpc"),
+                "id" => (&mut members.id, "id"),
+                "method" => (&mut members.method, "method"),
+                "params" => (&mut members.params, "params"),
+                "result" | "error" => {
+                    members.answers = true;
+                    continue;
+                }
+                _ => continue,
+            };
+            // The id counts most: with two of them there is none to answer with.
+            if slot.replace(value).is_some() && members.duplicate != Some("id") {
+                members.duplicate = Some(name);
+            }
+        }
+        members
+    }
+}
+
+impl<'a> Message<'a> {
+    /// Tells the kind of a value that stands alone on its line or in a batch.
+    pub fn of(value: Value<'a>) -> Self {
+        let Value::Object(object) = value else {
+            return Self::Invalid {
+                id: None,
+                fault: "a message must be a JSON object",
+            };
+        };
+        let members = Members::of(object);
+        let id = members.id.and_then(Id::of);
+        if let Some(name) = members.duplicate {
+            let (id, fault) = match name {
+                "id" => (None, "\"id\" is given more than once"),
+                "method" => (id, "\"method\" is given more than once"),
+                "params" => (id, "\"params\" is given more than once"),
+                _ => (id, "\"jsonrpc\" is given more than once"),
+            };
+            return Self::Invalid { id, fault };
+        }
+        if members.jsonrpc.and_then(|value| value.as_str()) != Some("2.0") {
+            return Self::Invalid {
+                id,
+                fault: "\"jsonrpc\" must be \"2.0\"",
+            };
+        }
+        match members.method {
+            Some(method) => Self::call(method.as_str(), id, &members),
+            None => Self::answer(id, &members),
+        }
+    }
+
+    fn call(method: Option<&'a str>, id: Option<Id<'a>>, members: &Members<'a>) -> Self {
+        let params = members.params;
+        match (method, id, members.id) {
+            (None, id, _) => Self::Invalid {
+                id,
+                fault: "\"method\" must be a string",
+            },
+            (Some(method), None, None) => Self::Notification(Notification { method, params }),
+            (Some(method), Some(id), _) => Self::Request(Request { id, method, params }),
+            (Some(_), None, Some(_)) => Self::Invalid {
+                id: None,
+                fault: "\"id\" must be a string or an integer of 64 bits",
+            },
+        }
+    }
+
+    fn answer(id: Option<Id<'a>>, members: &Members<'a>) -> Self {
+        let readable = id.is_some() || matches!(members.id, None | Some(Value::Null));
+        match (members.answers, readable) {
+            (true, true) => Self::Response,
+            (true, false) => Self::Invalid {
+                id: None,
+                fault: "\"id\" must be a string or an integer of 64 bits",
+            },
+            (false, _) => Self::Invalid {
+                id,
+                fault: "\"method\" is missing",
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::FRAME_PADDING_BYTES;
+    use crate::wire::json::Parser;
+
+    fn kind(text: &str) -> String {
+        let mut frame = text.as_bytes().to_vec();
+        frame.resize(text.len() + FRAME_PADDING_BYTES, b' ');
+        let document = Parser::new().parse(&mut frame, text.len()).unwrap();
+        match Message::of(document.root()) {
+            Message::Request(request) => format!("request {:?} {}", request.id, request.method),
+            Message::Notification(notification) => format!("notification {}", notification.method),
+            Message::Response => "response".into(),
+            Message::Invalid { id, .. } => format!("invalid {id:?}"),
+        }
+    }
+
+    #[test]
+    fn kinds() {
+        let table = [
+            (
+                r#"{"jsonrpc":"2.0","id":1,"method":"m"}"#,
+                "request Unsigned(1) m",
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":-0,"method":"m"}"#,
+                "request Signed(0) m",
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":"","method":"m"}"#,
+                "request String(\"\") m",
+            ),
+            (
+                r#"{"jsonrpc":"2.0","\u0069d":5,"method":"m"}"#,
+                "request Unsigned(5) m",
+            ),
+            (r#"{"jsonrpc":"2.0","method":"m"}"#, "notification m"),
+            (r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, "response"),
+            (r#"{"jsonrpc":"2.0","id":null,"error":{}}"#, "response"),
+            (r#"{"jsonrpc":"2.0","error":{}}"#, "response"),
+            (r#"{"jsonrpc":"2.0","id":[],"error":{}}"#, "invalid None"),
+            (
+                r#"{"jsonrpc":"2.0","id":null,"method":"m"}"#,
+                "invalid None",
+            ),
+            (r#"{"jsonrpc":"2.0","id":1.0,"method":"m"}"#, "invalid None"),
+            (
+                r#"{"jsonrpc":"2.0","id":18446744073709551616,"method":"m"}"#,
+                "invalid None",
+            ),
+            (r#"{"jsonrpc":"2.0","id":7}"#, "invalid Some(Unsigned(7))"),
+            (
+                r#"{"jsonrpc":"2.0","id":7,"method":1}"#,
+                "invalid Some(Unsigned(7))",
+            ),
+            (
+                r#"{"jsonrpc":"1.0","id":7,"method":"m"}"#,
+                "invalid Some(Unsigned(7))",
+            ),
+            (r#"{"id":7,"method":"m"}"#, "invalid Some(Unsigned(7))"),
+            (
+                r#"{"jsonrpc":"2.0","jsonrpc":"2.0","id":7,"method":"m"}"#,
+                "invalid Some(Unsigned(7))",
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":7,"method":"m","method":"m"}"#,
+                "invalid Some(Unsigned(7))",
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":7,"method":"m","id":7}"#,
+                "invalid None",
+            ),
+            (r#"{"id":1,"id":2,"params":{},"params":{}}"#, "invalid None"),
+            ("[]", "invalid None"),
+            ("null", "invalid None"),
+            ("{}", "invalid None"),
+        ];
+        for (text, wanted) in table {
+            assert_eq!(kind(text), wanted, "{text}");
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! The fixed buffer that replies are written into and sent from.
+
+use std::ops::Range;
+
+use crate::limits::{
+    BATCH_MESSAGES_MAX, ERROR_BYTES_MAX, IDS_BYTES_MAX, OUTBOX_BYTES, OUTBOX_HIGH_WATER_BYTES,
+    RESTING_BYTES_MAX,
+};
+
+/// Kept free for the ids and errors of a frame while its results are written.
+const ERRORS_RESERVE_BYTES: usize = IDS_BYTES_MAX + BATCH_MESSAGES_MAX * ERROR_BYTES_MAX;
+
+/// Replies that were not sent yet, as one contiguous slice.
+///
+/// ```text
+///   0        head            tail                           OUTBOX_BYTES
+///   |  sent  |    pending    |  the reply being written  ->  |
+/// ```
+///
+/// Invariant: `head <= tail <= OUTBOX_BYTES`, and [`Outbox::is_open`] before a frame is served.
+/// What does not fit is not written at all but remembered as an overflow, until
+/// [`Outbox::rewind`] undoes the reply that was too large.
+#[derive(Debug)]
+pub struct Outbox {
+    bytes: Box<[u8]>,
+    head: usize,
+    tail: usize,
+    touched_bytes: usize,
+    limit: usize,
+    overflowed: bool,
+}
+
+/// A place in the outbox that can be gone back to.
+#[derive(Debug, Clone, Copy)]
+pub struct Mark(usize);
+
+impl Mark {
+    /// What was written between this mark and a later one.
+    pub(super) fn range_to(self, end: Self) -> Range<usize> {
+        self.0..end.0
+    }
+}
+
+impl Default for Outbox {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Outbox {
+    /// Claims the outbox; its pages become resident as replies reach them.
+    pub fn new() -> Self {
+        Self {
+            bytes: vec![0; OUTBOX_BYTES].into_boxed_slice(),
+            head: 0,
+            tail: 0,
+            touched_bytes: 0,
+            limit: OUTBOX_BYTES,
+            overflowed: false,
+        }
+    }
+
+    /// What is to be sent.
+    pub fn pending(&self) -> &[u8] {
+        &self.bytes[self.head..self.tail]
+    }
+
+    /// Whether a further frame may be served: what is unsent stays below the high-water mark.
+    pub fn is_open(&self) -> bool {
+        self.tail - self.head < OUTBOX_HIGH_WATER_BYTES
+    }
+
+    /// Lets go of the first `count` pending bytes, which were sent.
+    pub fn consume(&mut self, count: usize) {
+        assert!(count <= self.tail - self.head);
+        self.head += count;
+        if self.head == self.tail {
+            self.touched_bytes = self.touched_bytes.max(self.tail);
+            self.head = 0;
+            self.tail = 0;
+        }
+    }
+
+    /// Makes room for all that one frame may add.
+    pub fn begin_frame(&mut self) {
+        assert!(self.is_open());
+        if self.tail > OUTBOX_HIGH_WATER_BYTES {
+            self.touched_bytes = self.touched_bytes.max(self.tail);
+            self.bytes.copy_within(self.head..self.tail, 0);
+            self.tail -= self.head;
+            self.head = 0;
+        }
+    }
+
+    /// The place where the next byte goes.
+    pub fn mark(&self) -> Mark {
+        Mark(self.tail)
+    }
+
+    /// Whether nothing was written since the mark.
+    pub fn is_at(&self, mark: Mark) -> bool {
+        self.tail == mark.0
+    }
+
+    /// Undoes all that was written since the mark, and an overflow with it.
+    pub fn rewind(&mut self, mark: Mark) {
+        assert!(mark.0 <= self.tail);
+        self.tail = mark.0;
+        self.overflowed = false;
+    }
+
+    /// Sets the space of results apart from that of errors, which must always fit.
+    pub fn begin_result(&mut self) {
+        self.limit = OUTBOX_BYTES - ERRORS_RESERVE_BYTES;
+    }
+
+    /// Ends a result, and tells whether it fitted.
+    pub fn end_result(&mut self) -> bool {
+        self.limit = OUTBOX_BYTES;
+        !self.overflowed
+    }
+
+    /// Appends bytes.
+    #[inline]
+    pub fn put(&mut self, bytes: &[u8]) {
+        let end = self.tail + bytes.len();
+        if end <= self.limit {
+            self.bytes[self.tail..end].copy_from_slice(bytes);
+            self.tail = end;
+        } else {
+            self.overflowed = true;
+        }
+    }
+
+    /// Bytes that were written earlier.
+    pub(super) fn written(&self, range: Range<usize>) -> &[u8] {
+        &self.bytes[range]
+    }
+
+    /// Appends a copy of bytes that were written earlier.
+    pub(super) fn put_again(&mut self, range: Range<usize>) {
+        let end = self.tail + range.len();
+        if end <= self.limit {
+            self.bytes.copy_within(range, self.tail);
+            self.tail = end;
+        } else {
+            self.overflowed = true;
+        }
+    }
+
+    /// Gives the memory that a burst has touched back to the system, if nothing is pending.
+    pub fn rest(&mut self) {
+        if self.touched_bytes > RESTING_BYTES_MAX && self.head == self.tail {
+            *self = Self::new();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_sent_is_let_go() {
+        let mut outbox = Outbox::new();
+        outbox.put(b"abcdef");
+        outbox.consume(2);
+        assert_eq!(outbox.pending(), b"cdef");
+        outbox.consume(4);
+        assert_eq!((outbox.head, outbox.tail), (0, 0));
+    }
+
+    #[test]
+    fn a_reply_that_overflows_leaves_no_byte() {
+        let mut outbox = Outbox::new();
+        outbox.put(b"kept\n");
+        let mark = outbox.mark();
+        outbox.begin_result();
+        let block = vec![b'x'; 1 << 20];
+        for _ in 0..8 {
+            outbox.put(&block);
+        }
+        assert!(!outbox.end_result());
+        outbox.rewind(mark);
+        assert_eq!(outbox.pending(), b"kept\n");
+        assert!(outbox.end_result());
+    }
+
+    #[test]
+    fn errors_fit_behind_the_largest_results() {
+        let mut outbox = Outbox::new();
+        outbox.put(&vec![b'u'; OUTBOX_HIGH_WATER_BYTES - 1]);
+        outbox.consume(1);
+        outbox.begin_frame();
+        outbox.begin_result();
+        let room = OUTBOX_BYTES - ERRORS_RESERVE_BYTES - outbox.tail;
+        outbox.put(&vec![b'r'; room]);
+        assert!(outbox.end_result());
+        outbox.put(&vec![b'e'; ERRORS_RESERVE_BYTES]);
+        assert!(outbox.end_result());
+    }
+
+    #[test]
+    fn unsent_bytes_move_to_the_front_before_a_frame() {
+        let mut outbox = Outbox::new();
+        outbox.put(&vec![b'a'; OUTBOX_HIGH_WATER_BYTES]);
+        outbox.put(b"tail");
+        outbox.consume(OUTBOX_HIGH_WATER_BYTES);
+        outbox.begin_frame();
+        assert_eq!((outbox.head, outbox.tail), (0, 4));
+        assert_eq!(outbox.pending(), b"tail");
+    }
+}

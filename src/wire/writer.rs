@@ -1,0 +1,448 @@
+//! Writes JSON into the outbox, straight and without heap.
+//!
+//! The writers are scoped: an object or an array is filled by a function and closed behind it, so
+//! what comes out is always one well-formed value on one line.
+
+use std::fmt::{self, Write as _};
+
+use super::message::Id;
+use super::outbox::{Mark, Outbox};
+
+/// Where JSON goes: into the outbox as it is, or, inside a JSON string, escaped once more.
+#[derive(Debug)]
+pub struct Sink<'o> {
+    outbox: &'o mut Outbox,
+    quoted: bool,
+}
+
+impl<'o> Sink<'o> {
+    /// A sink that writes JSON as it is.
+    pub fn plain(outbox: &'o mut Outbox) -> Self {
+        Self {
+            outbox,
+            quoted: false,
+        }
+    }
+
+    /// A sink that writes JSON as the content of a JSON string.
+    pub fn quoted(outbox: &'o mut Outbox) -> Self {
+        Self {
+            outbox,
+            quoted: true,
+        }
+    }
+
+    fn again(&mut self) -> Sink<'_> {
+        Sink {
+            outbox: self.outbox,
+            quoted: self.quoted,
+        }
+    }
+
+    /// Text that is JSON already.
+    #[inline]
+    pub fn raw(&mut self, json: &str) {
+        self.put(json.as_bytes());
+    }
+
+    #[inline]
+    fn put(&mut self, bytes: &[u8]) {
+        if self.quoted {
+            escape(bytes, |run| self.outbox.put(run));
+        } else {
+            self.outbox.put(bytes);
+        }
+    }
+
+    /// A string with its quotes.
+    pub fn string(&mut self, text: &str) {
+        self.put(b"\"");
+        self.string_part(text);
+        self.put(b"\"");
+    }
+
+    /// A part of a string whose quotes are written apart.
+    pub fn string_part(&mut self, text: &str) {
+        escape(text.as_bytes(), |run| self.put(run));
+    }
+
+    /// An integer.
+    pub fn unsigned(&mut self, number: u64) {
+        let mut digits = [0; 20];
+        let mut start = digits.len();
+        let mut rest = number;
+        loop {
+            start -= 1;
+            digits[start] = b'0' + (rest % 10) as u8;
+            rest /= 10;
+            if rest == 0 {
+                break;
+            }
+        }
+        self.put(&digits[start..]);
+    }
+
+    /// An integer.
+    pub fn signed(&mut self, number: i64) {
+        if number < 0 {
+            self.put(b"-");
+        }
+        self.unsigned(number.unsigned_abs());
+    }
+
+    /// A number; what JSON has no form for becomes null.
+    pub fn float(&mut self, number: f64) {
+        if number.is_finite() {
+            self.formatted(format_args!("{number:?}"));
+        } else {
+            self.raw("null");
+        }
+    }
+
+    /// Text from format arguments, inside a string whose quotes are written apart.
+    pub fn formatted(&mut self, text: fmt::Arguments<'_>) {
+        struct Parts<'s, 'o>(&'s mut Sink<'o>);
+        impl fmt::Write for Parts<'_, '_> {
+            fn write_str(&mut self, part: &str) -> fmt::Result {
+                self.0.string_part(part);
+                Ok(())
+            }
+        }
+        let written = Parts(self).write_fmt(text);
+        assert!(written.is_ok(), "a sink takes all that it is given");
+    }
+
+    /// A request's id.
+    #[inline]
+    pub fn id(&mut self, id: Id<'_>) {
+        match id {
+            Id::String(text) => self.string(text),
+            Id::Unsigned(number) => self.unsigned(number),
+            // A minus sign was there even before a zero.
+            Id::Signed(0) => self.raw("-0"),
+            Id::Signed(number) => self.signed(number),
+        }
+    }
+
+    /// An object that is filled by a function.
+    pub fn object(&mut self, fill: impl FnOnce(&mut ObjectWriter<'_>)) {
+        self.raw("{");
+        fill(&mut ObjectWriter {
+            sink: self.again(),
+            first: true,
+        });
+        self.raw("}");
+    }
+
+    /// An array that is filled by a function.
+    pub fn array(&mut self, fill: impl FnOnce(&mut ArrayWriter<'_>)) {
+        self.raw("[");
+        fill(&mut ArrayWriter {
+            sink: self.again(),
+            first: true,
+        });
+        self.raw("]");
+    }
+}
+
+/// The members of an object that is being written.
+#[derive(Debug)]
+pub struct ObjectWriter<'w> {
+    sink: Sink<'w>,
+    first: bool,
+}
+
+impl ObjectWriter<'_> {
+    /// A member whose value is written by a function.
+    pub fn member(&mut self, name: &str, write: impl FnOnce(&mut Sink<'_>)) {
+        if !self.first {
+            self.sink.raw(",");
+        }
+        self.first = false;
+        self.sink.string(name);
+        self.sink.raw(":");
+        write(&mut self.sink);
+    }
+
+    /// A string.
+    pub fn string(&mut self, name: &str, text: &str) {
+        self.member(name, |sink| sink.string(text));
+    }
+
+    /// A string from format arguments.
+    pub fn formatted(&mut self, name: &str, text: fmt::Arguments<'_>) {
+        self.member(name, |sink| {
+            sink.raw("\"");
+            sink.formatted(text);
+            sink.raw("\"");
+        });
+    }
+
+    /// An integer.
+    pub fn unsigned(&mut self, name: &str, number: u64) {
+        self.member(name, |sink| sink.unsigned(number));
+    }
+
+    /// An integer.
+    pub fn signed(&mut self, name: &str, number: i64) {
+        self.member(name, |sink| sink.signed(number));
+    }
+
+    /// A number; what JSON has no form for becomes null.
+    pub fn float(&mut self, name: &str, number: f64) {
+        self.member(name, |sink| sink.float(number));
+    }
+
+    /// A truth value.
+    pub fn boolean(&mut self, name: &str, truth: bool) {
+        self.member(name, |sink| sink.raw(if truth { "true" } else { "false" }));
+    }
+
+    /// Text that is JSON already, on one line.
+    pub fn raw(&mut self, name: &str, json: &str) {
+        self.member(name, |sink| sink.raw(json));
+    }
+
+    /// An object that is filled by a function.
+    pub fn object(&mut self, name: &str, fill: impl FnOnce(&mut ObjectWriter<'_>)) {
+        self.member(name, |sink| sink.object(fill));
+    }
+
+    /// An array that is filled by a function.
+    pub fn array(&mut self, name: &str, fill: impl FnOnce(&mut ArrayWriter<'_>)) {
+        self.member(name, |sink| sink.array(fill));
+    }
+}
+
+/// The elements of an array that is being written.
+#[derive(Debug)]
+pub struct ArrayWriter<'w> {
+    sink: Sink<'w>,
+    first: bool,
+}
+
+impl ArrayWriter<'_> {
+    /// An element that is written by a function.
+    pub fn element(&mut self, write: impl FnOnce(&mut Sink<'_>)) {
+        if !self.first {
+            self.sink.raw(",");
+        }
+        self.first = false;
+        write(&mut self.sink);
+    }
+
+    /// A string.
+    pub fn string(&mut self, text: &str) {
+        self.element(|sink| sink.string(text));
+    }
+
+    /// An integer.
+    pub fn unsigned(&mut self, number: u64) {
+        self.element(|sink| sink.unsigned(number));
+    }
+
+    /// An object that is filled by a function.
+    pub fn object(&mut self, fill: impl FnOnce(&mut ObjectWriter<'_>)) {
+        self.element(|sink| sink.object(fill));
+    }
+}
+
+/// Appends, as the content of a JSON string, a copy of what was written between two marks.
+pub fn quote_between(outbox: &mut Outbox, start: Mark, end: Mark) {
+    let whole = start.range_to(end);
+    let mut start = whole.start;
+    while start < whole.end {
+        let (run_bytes, escape) = next_escape(outbox.written(start..whole.end));
+        outbox.put_again(start..start + run_bytes);
+        start += run_bytes;
+        if let Some(escape) = escape {
+            outbox.put(escape.text.as_slice());
+            start += escape.replaced_bytes;
+        }
+    }
+}
+
+/// Hands out text in runs that are valid inside a JSON string.
+fn escape(mut text: &[u8], mut put: impl FnMut(&[u8])) {
+    loop {
+        let (run_bytes, escape) = next_escape(text);
+        if run_bytes > 0 {
+            put(&text[..run_bytes]);
+        }
+        let Some(escape) = escape else { return };
+        put(escape.text.as_slice());
+        text = &text[run_bytes + escape.replaced_bytes..];
+    }
+}
+
+struct Escape {
+    text: EscapeText,
+    replaced_bytes: usize,
+}
+
+enum EscapeText {
+    Short([u8; 2]),
+    Long([u8; 6]),
+}
+
+impl EscapeText {
+    fn as_slice(&self) -> &[u8] {
+        match self {
+            Self::Short(text) => text,
+            Self::Long(text) => text,
+        }
+    }
+}
+
+/// How many bytes may stand as they are, and the escape for what comes then. Short forms are used
+/// wherever there is one, so that text never grows beyond its own escaped form in the input.
+#[inline]
+fn next_escape(text: &[u8]) -> (usize, Option<Escape>) {
+    let mut from = 0;
+    while let Some(offset) = text[from..].iter().position(|&byte| SUSPECT[byte as usize]) {
+        let at = from + offset;
+        let (text, replaced_bytes) = match text[at] {
+            b'"' => (EscapeText::Short(*b"\\\""), 1),
+            b'\\' => (EscapeText::Short(*b"\\\\"), 1),
+            b'\n' => (EscapeText::Short(*b"\\n"), 1),
+            b'\r' => (EscapeText::Short(*b"\\r"), 1),
+            b'\t' => (EscapeText::Short(*b"\\t"), 1),
+            0x08 => (EscapeText::Short(*b"\\b"), 1),
+            0x0C => (EscapeText::Short(*b"\\f"), 1),
+            0xE2 => match text.get(at + 1..at + 3) {
+                // Some clients split lines on U+2028 and U+2029 too.
+                Some([0x80, 0xA8]) => (EscapeText::Long(*b"\\u2028"), 3),
+                Some([0x80, 0xA9]) => (EscapeText::Long(*b"\\u2029"), 3),
+                _ => {
+                    from = at + 1;
+                    continue;
+                }
+            },
+            control => {
+                let digit = |nibble: u8| b"0123456789abcdef"[usize::from(nibble)];
+                let (high, low) = (digit(control >> 4), digit(control & 15));
+                let text = [b'\\', b'u', b'0', b'0', high, low];
+                (EscapeText::Long(text), 1)
+            }
+        };
+        let escape = Escape {
+            text,
+            replaced_bytes,
+        };
+        return (at, Some(escape));
+    }
+    (text.len(), None)
+}
+
+/// Bytes that may need an escape: controls, quote, backslash, and the first byte of U+2028.
+const SUSPECT: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 0x20 {
+        table[byte] = true;
+        byte += 1;
+    }
+    table[b'"' as usize] = true;
+    table[b'\\' as usize] = true;
+    table[0xE2] = true;
+    table
+};
+
+/// The longest start of a text that has at most `bytes` bytes and ends between two characters.
+pub fn start_of(text: &str, bytes: usize) -> &str {
+    let mut end = bytes.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(write: impl FnOnce(&mut Outbox)) -> String {
+        let mut outbox = Outbox::new();
+        write(&mut outbox);
+        String::from_utf8(outbox.pending().to_vec()).unwrap()
+    }
+
+    const TEXTS: [&str; 6] = [
+        "",
+        "plain",
+        "\"\\\n\r\t\u{8}\u{c}\u{0}\u{1f}\u{7f}",
+        "\u{2027}\u{2028}\u{2029}\u{202a}\u{e9}\u{1f600}\u{20ac}",
+        "a\"b",
+        "\u{2028}",
+    ];
+
+    #[test]
+    fn any_string_comes_out_as_one_valid_line() {
+        for text in TEXTS {
+            let json = written(|outbox| Sink::plain(outbox).string(text));
+            assert_eq!(serde_json::from_str::<String>(&json).unwrap(), text);
+            assert!(!json.contains(['\n', '\r', '\u{2028}', '\u{2029}']));
+        }
+    }
+
+    #[test]
+    fn quoted_json_is_json_inside_a_string() {
+        for text in TEXTS {
+            let fill = |object: &mut ObjectWriter<'_>| {
+                object.string("text", text);
+                object.array("list", |list| list.unsigned(7));
+            };
+            let plain = written(|outbox| Sink::plain(outbox).object(fill));
+            let quoted = written(|outbox| Sink::quoted(outbox).object(fill));
+            let copied = written(|outbox| {
+                let mark = outbox.mark();
+                Sink::plain(outbox).object(fill);
+                let end = outbox.mark();
+                quote_between(outbox, mark, end);
+            });
+            assert_eq!(copied, format!("{plain}{quoted}"));
+            let inner: String = serde_json::from_str(&format!("\"{quoted}\"")).unwrap();
+            assert_eq!(inner, plain);
+        }
+    }
+
+    #[test]
+    fn numbers() {
+        let table: [(&dyn Fn(&mut Sink<'_>), &str); 10] = [
+            (&|sink| sink.unsigned(0), "0"),
+            (&|sink| sink.unsigned(u64::MAX), "18446744073709551615"),
+            (&|sink| sink.signed(i64::MIN), "-9223372036854775808"),
+            (&|sink| sink.signed(-1), "-1"),
+            (&|sink| sink.id(Id::Signed(0)), "-0"),
+            (&|sink| sink.id(Id::Signed(-7)), "-7"),
+            (&|sink| sink.id(Id::String("a\n")), "\"a\\n\""),
+            (&|sink| sink.float(1e300), "1e300"),
+            (&|sink| sink.float(0.5), "0.5"),
+            (&|sink| sink.float(f64::NAN), "null"),
+        ];
+        for (write, wanted) in table {
+            assert_eq!(written(|outbox| write(&mut Sink::plain(outbox))), wanted);
+        }
+    }
+
+    #[test]
+    fn empty_and_nested_containers() {
+        let json = written(|outbox| {
+            Sink::plain(outbox).object(|object| {
+                object.object("a", |_| {});
+                object.array("b", |list| {
+                    list.object(|inner| inner.boolean("c", true));
+                    list.string("d");
+                });
+                object.formatted("e", format_args!("{}\"", 1));
+            });
+        });
+        assert_eq!(json, r#"{"a":{},"b":[{"c":true},"d"],"e":"1\""}"#);
+    }
+
+    #[test]
+    fn a_start_ends_between_characters() {
+        assert_eq!(start_of("\u{e9}\u{e9}", 3), "\u{e9}");
+        assert_eq!(start_of("ab", 9), "ab");
+    }
+}

@@ -110,8 +110,8 @@ impl Catalog {
             .collect();
         let pages = Handshake::all()
             .map(|era| {
-                let next = cursors.iter().map(Some).chain([None]);
-                let page = |(tools, next): (&&[ToolSpec], Option<&Box<str>>)| {
+                let next = cursors.iter().map(|cursor| Some(&**cursor)).chain([None]);
+                let page = |(tools, next): (&&[ToolSpec], Option<&str>)| {
                     render(&|object| list_result(object, tools, next, era.revision()))
                 };
                 pages.iter().zip(next).map(page).collect()
@@ -191,7 +191,7 @@ fn implementation(object: &mut ObjectWriter<'_>, info: &Info, revision: &Revisio
 fn list_result(
     object: &mut ObjectWriter<'_>,
     tools: &[ToolSpec],
-    next_cursor: Option<&Box<str>>,
+    next_cursor: Option<&str>,
     revision: &Revision,
 ) {
     object.array("tools", |list| {

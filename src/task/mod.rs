@@ -1,8 +1,10 @@
 //! `larry_submit_task`: a bounded coding task, handed to an executor.
 //!
 //! In the order in which a call meets them: [`schema`] is what the model is told, [`request`] is
-//! what its arguments are held to, [`submit`] is the tool.
+//! what its arguments are held to, [`fault`] is what may be wrong with them, [`submit`] is the
+//! tool.
 
+pub mod fault;
 pub mod request;
 pub mod schema;
 pub mod submit;

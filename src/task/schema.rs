@@ -41,7 +41,7 @@ pub const INPUT: &str = r#"{
       "maxItems": 1024,
       "uniqueItems": true,
       "items": { "type": "string", "minLength": 1, "maxLength": 4096 },
-      "description": "The files that may be changed, each relative to the repository, such as src/upload.rs. No absolute path, no .. component, no leading -, no duplicates. Leave it out to declare no scope; an empty list says that nothing may be changed."
+      "description": "The files that may be changed, each relative to the repository, such as src/upload.rs. No absolute path, no .. component, no leading -, no control characters, no duplicates, each at most 4096 bytes. Leave it out to declare no scope; an empty list says that nothing may be changed."
     },
     "acceptance": {
       "type": "array",

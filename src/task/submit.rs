@@ -1,6 +1,7 @@
 //! The tool `larry_submit_task`.
 
-use super::request::{Faults, TaskRequest};
+use super::fault::Faults;
+use super::request::TaskRequest;
 use super::schema;
 use crate::mcp::tool::{Annotations, Answered, Call, Reply, Tool, ToolError, ToolSpec};
 

@@ -408,7 +408,8 @@ mod tests {
 
     #[test]
     fn numbers() {
-        let table: [(&dyn Fn(&mut Sink<'_>), &str); 10] = [
+        type Write<'t> = &'t dyn Fn(&mut Sink<'_>);
+        let table: [(Write<'_>, &str); 10] = [
             (&|sink| sink.unsigned(0), "0"),
             (&|sink| sink.unsigned(u64::MAX), "18446744073709551615"),
             (&|sink| sink.signed(i64::MIN), "-9223372036854775808"),

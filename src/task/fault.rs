@@ -1,0 +1,166 @@
+//! What is wrong with a task's arguments: where, and in which words.
+
+use std::fmt;
+
+use bumpalo::Bump;
+use bumpalo::collections::Vec;
+
+use crate::limits::{QUOTE_BYTES_MAX, TASK_FAULTS_MAX};
+use crate::wire::writer::start_of;
+
+/// Where in the arguments a fault is. It is shown as a JSON Pointer (RFC 6901).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pointer<'a> {
+    /// A member of the arguments.
+    Member(&'a str),
+    /// An entry of a list among them.
+    Entry(&'static str, usize),
+}
+
+impl fmt::Display for Pointer<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Entry(list, index) => write!(f, "/{list}/{index}"),
+            Self::Member(name) => {
+                let start = start_of(name, QUOTE_BYTES_MAX);
+                f.write_str("/")?;
+                for character in start.chars() {
+                    match character {
+                        '~' => f.write_str("~0")?,
+                        '/' => f.write_str("~1")?,
+                        plain => write!(f, "{plain}")?,
+                    }
+                }
+                f.write_str(if start.len() < name.len() { "..." } else { "" })
+            }
+        }
+    }
+}
+
+/// A rule that an argument breaks, in words that follow its pointer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// A required member is not there.
+    Missing,
+    /// A member stands there twice.
+    Repeated,
+    /// The schema is closed and does not have this member.
+    Unknown,
+    /// The value is of another type.
+    WrongType {
+        /// The type that is wanted.
+        wanted: &'static str,
+        /// The type that was found.
+        found: &'static str,
+    },
+    /// A text without a visible character.
+    Blank,
+    /// A text over its bound.
+    TooLong {
+        /// The bound.
+        bytes_max: usize,
+    },
+    /// A list over its bound.
+    TooMany {
+        /// The bound.
+        entries_max: usize,
+    },
+    /// A list that needs an entry has none.
+    Empty,
+    /// A path that must start at the root does not.
+    NotAbsolute,
+    /// A path that must be relative is absolute.
+    NotRelative,
+    /// A path that could lead out of the repository.
+    LeavesRepository,
+    /// A path that a program could take for an option.
+    LeadingDash,
+    /// A path with a control character.
+    ControlCharacter,
+    /// A path that was listed before.
+    Duplicate,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Missing => "is required",
+            Self::Repeated => "is given more than once",
+            Self::Unknown => "is not an argument of this tool",
+            Self::WrongType { wanted, found } => {
+                return write!(f, "must be {wanted}, not {found}");
+            }
+            Self::Blank => "must not be blank",
+            Self::TooLong { bytes_max } => {
+                return write!(f, "must have at most {bytes_max} bytes");
+            }
+            Self::TooMany { entries_max } => {
+                return write!(f, "must have at most {entries_max} entries");
+            }
+            Self::Empty => "must have at least one entry",
+            Self::NotAbsolute => "must be an absolute path",
+            Self::NotRelative => "must be relative to the repository",
+            Self::LeavesRepository => "must not have a .. component",
+            Self::LeadingDash => "must not start with -",
+            Self::ControlCharacter => "must not hold control characters",
+            Self::Duplicate => "stands in the list already",
+        })
+    }
+}
+
+/// One fault of the arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fault<'a> {
+    /// Where it is.
+    pub pointer: Pointer<'a>,
+    /// What it is.
+    pub reason: Reason,
+}
+
+/// All faults of one call, in the order of the schema. Beyond
+/// [`TASK_FAULTS_MAX`] they are only counted.
+#[derive(Debug)]
+pub struct Faults<'a> {
+    listed: Vec<'a, Fault<'a>>,
+    unlisted: usize,
+}
+
+impl<'a> Faults<'a> {
+    pub(super) fn new(arena: &'a Bump) -> Self {
+        Self {
+            listed: Vec::new_in(arena),
+            unlisted: 0,
+        }
+    }
+
+    pub(super) fn push(&mut self, pointer: Pointer<'a>, reason: Reason) {
+        if self.listed.len() < TASK_FAULTS_MAX {
+            self.listed.push(Fault { pointer, reason });
+        } else {
+            self.unlisted += 1;
+        }
+    }
+
+    /// The faults, at most [`TASK_FAULTS_MAX`].
+    pub fn listed(&self) -> &[Fault<'a>] {
+        &self.listed
+    }
+
+    /// How many further faults there are.
+    pub fn unlisted(&self) -> usize {
+        self.unlisted
+    }
+}
+
+impl fmt::Display for Faults<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, fault) in self.listed.iter().enumerate() {
+            let separator = if index == 0 { "" } else { "; " };
+            write!(f, "{separator}{} {}", fault.pointer, fault.reason)?;
+        }
+        match self.unlisted {
+            0 => Ok(()),
+            more => write!(f, "; and {more} more"),
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! In the steady state no frame claims heap memory, and hostile frames stay within the budget.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rocco::limits::{
+    FRAME_BYTES_MAX, FRAME_BYTES_WARM, OUTBOX_BYTES, RING_BYTES, memory_budget_bytes,
+};
+use rocco::task::submit::SubmitTask;
+use rocco::{Info, Server, engine::Engine};
+
+struct Counting;
+
+static CALLS: AtomicUsize = AtomicUsize::new(0);
+static LIVE_BYTES: AtomicUsize = AtomicUsize::new(0);
+static PEAK_BYTES: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: every call is handed to the system's allocator as it came; only counters are added.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        CALLS.fetch_add(1, Ordering::Relaxed);
+        let live = LIVE_BYTES.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
+        PEAK_BYTES.fetch_max(live, Ordering::Relaxed);
+        // SAFETY: the caller keeps the conditions of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        CALLS.fetch_add(1, Ordering::Relaxed);
+        let live = LIVE_BYTES.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
+        PEAK_BYTES.fetch_max(live, Ordering::Relaxed);
+        // SAFETY: the caller keeps the conditions of `alloc_zeroed`.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        LIVE_BYTES.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller keeps the conditions of `dealloc`.
+        unsafe { System.dealloc(block, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn engine() -> Engine {
+    let server = Server::new(Info::new("rocco", "0")).tool(SubmitTask);
+    let mut engine = server.into_engine();
+    exchange(&mut engine, INITIALIZE.as_bytes());
+    engine
+}
+
+/// Feeds input as the loop does, and lets go of the replies; how many bytes they had.
+fn exchange(engine: &mut Engine, mut input: &[u8]) -> usize {
+    let mut replied_bytes = 0;
+    while !input.is_empty() {
+        let space = engine.space();
+        let count = input.len().min(space.len());
+        space[..count].copy_from_slice(&input[..count]);
+        engine.fill(count);
+        input = &input[count..];
+        engine.serve();
+        replied_bytes += engine.pending().len();
+        engine.consume(engine.pending().len());
+    }
+    replied_bytes
+}
+
+const INITIALIZE: &str = concat!(
+    r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","#,
+    r#""capabilities":{},"clientInfo":{"name":"t","version":"0"}}}"#,
+    "\n",
+);
+
+const TRAFFIC: [&str; 9] = [
+    INITIALIZE,
+    "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n",
+    "{\"jsonrpc\":\"2.0\",\"id\":\"a\\n\",\"method\":\"ping\"}\n",
+    "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/list\"}\n",
+    concat!(
+        r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"larry_submit_task","#,
+        r#""arguments":{"goal":"Stop after five attempts.","repo":"/srv/uploader","#,
+        r#""files":["src/upload.rs","tests/upload.rs"],"acceptance":["cargo test passes"]}}}"#,
+        "\n",
+    ),
+    concat!(
+        r#"{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"larry_submit_task","#,
+        r#""arguments":{"goal":"","repo":"x","files":["..","a","a"],"acceptance":[]}}}"#,
+        "\n",
+    ),
+    "not json\n",
+    "[]\n",
+    "{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"tools/call\",\"params\":{\"name\":\"nope\"}}\n",
+];
+
+/// The two tests share the counters, so they are one.
+#[test]
+fn the_heap_is_left_alone_and_the_budget_is_kept() {
+    steady_state_claims_no_heap();
+    hostile_frames_stay_within_the_budget();
+}
+
+fn steady_state_claims_no_heap() {
+    let mut engine = engine();
+    let round = |engine: &mut Engine| {
+        let replied = TRAFFIC.map(|frame| exchange(engine, frame.as_bytes()));
+        assert!(replied.iter().filter(|bytes| **bytes > 0).count() == 8);
+    };
+    round(&mut engine);
+    round(&mut engine);
+    let before = CALLS.load(Ordering::Relaxed);
+    for _ in 0..1_000 {
+        round(&mut engine);
+    }
+    let calls = CALLS.load(Ordering::Relaxed) - before;
+    assert_eq!(
+        calls,
+        0,
+        "allocations over {} frames",
+        1_000 * TRAFFIC.len()
+    );
+}
+
+fn hostile_frames_stay_within_the_budget() {
+    let mut engine = engine();
+    let buffers_bytes = RING_BYTES + OUTBOX_BYTES;
+    let resting_bytes = LIVE_BYTES.load(Ordering::Relaxed);
+    let repeated = |unit: &str, bytes: usize| {
+        let mut frame = unit.repeat(bytes / unit.len());
+        frame.push('\n');
+        frame
+    };
+    for unit in [
+        "[",
+        "1,",
+        "{\"a\":",
+        "\\n",
+        "\"",
+        "a",
+        "[],",
+        "{\"\":{}},",
+        "\"\\\"\",",
+        " ",
+    ] {
+        for bytes in [FRAME_BYTES_WARM, FRAME_BYTES_WARM + 1, FRAME_BYTES_MAX] {
+            let (open, array) = (
+                repeated(unit, bytes),
+                format!("[{}1]\n", repeated(unit, bytes - 8)),
+            );
+            for frame in [open, array.replacen('\n', "", 1)] {
+                let held = LIVE_BYTES.load(Ordering::Relaxed);
+                PEAK_BYTES.store(held, Ordering::Relaxed);
+                exchange(&mut engine, frame.as_bytes());
+                let peak = PEAK_BYTES.load(Ordering::Relaxed) - held + buffers_bytes;
+                assert!(
+                    peak <= memory_budget_bytes(),
+                    "{unit:?} of {bytes}: {peak} bytes"
+                );
+            }
+        }
+    }
+    let kept = LIVE_BYTES.load(Ordering::Relaxed) - resting_bytes;
+    assert!(
+        kept <= 1 << 20,
+        "{kept} bytes are kept after hostile frames"
+    );
+}

@@ -1,0 +1,225 @@
+//! The library as another program uses it: tools of its own, in every revision.
+
+use rocco::engine::Engine;
+use rocco::limits::RESULTS_BYTES_MAX;
+use rocco::{Annotations, Icon, Info, Server, ToolError, ToolSpec};
+use serde_json::{Value, json};
+
+const OBJECT: &str = r#"{ "type": "object" }"#;
+
+fn server() -> Server {
+    let info = Info::new("demo", "1.2.3")
+        .title("Demo")
+        .description("Shows.")
+        .website_url("https://example.invalid/")
+        .instructions("Call sum.")
+        .icon(Icon {
+            src: "data:,x".into(),
+            mime_type: Some("text/plain".into()),
+        });
+    let sum = ToolSpec::new("sum", "Adds numbers.", OBJECT)
+        .title("Sum")
+        .output_schema(OBJECT)
+        .annotations(Annotations {
+            read_only: true,
+            ..Annotations::default()
+        })
+        .icon(Icon {
+            src: "data:,y".into(),
+            mime_type: None,
+        });
+    Server::new(info)
+        .tool_fn(sum, |call, reply| {
+            let numbers = call
+                .arguments
+                .get("numbers")
+                .and_then(|value| value.as_array());
+            match numbers {
+                Some(numbers) => reply.structured(|result| {
+                    let sum = numbers.iter().map(|value| match value {
+                        rocco::Value::Unsigned(number) => number,
+                        _ => 0,
+                    });
+                    result.unsigned("sum", sum.sum());
+                    result.string("note", "a \"quoted\"\n\u{2028}line");
+                }),
+                None => reply.error(ToolError {
+                    code: "no_numbers",
+                    what: format_args!("there is nothing to add"),
+                    advice: "Send numbers",
+                    retryable: false,
+                }),
+            }
+        })
+        .tool_fn(ToolSpec::new("hello", "Says hello.", OBJECT), |_, reply| {
+            reply.text("Hello.\n")
+        })
+        .tool_fn(
+            ToolSpec::new("flood", "Says too much.", OBJECT),
+            |_, reply| reply.text(&"x".repeat(RESULTS_BYTES_MAX)),
+        )
+}
+
+/// One request to an engine, and its reply.
+fn ask(engine: &mut Engine, id: u64, method: &str, params: Value) -> Value {
+    let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+    let line = format!("{request}\n");
+    engine.space()[..line.len()].copy_from_slice(line.as_bytes());
+    engine.fill(line.len());
+    engine.serve();
+    let said = std::str::from_utf8(engine.pending()).unwrap().to_owned();
+    engine.consume(said.len());
+    assert_eq!(said.matches('\n').count(), 1, "{said}");
+    let reply: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(reply["id"], id);
+    reply
+}
+
+fn open(server: Server, version: &str) -> (Engine, Value) {
+    let mut engine = server.into_engine();
+    let client = json!({"name": "t", "version": "0"});
+    let params = json!({"protocolVersion": version, "capabilities": {}, "clientInfo": client});
+    let reply = ask(&mut engine, 1, "initialize", params);
+    (engine, reply["result"].clone())
+}
+
+fn call(engine: &mut Engine, name: &str, arguments: Value) -> Value {
+    ask(
+        engine,
+        2,
+        "tools/call",
+        json!({"name": name, "arguments": arguments}),
+    )
+}
+
+#[test]
+fn each_revision_gets_the_fields_it_knows() {
+    for (version, titles, icons) in [
+        ("2024-11-05", false, false),
+        ("2025-03-26", false, false),
+        ("2025-06-18", true, false),
+        ("2025-11-25", true, true),
+    ] {
+        let (mut engine, opened) = open(server(), version);
+        assert_eq!(opened["protocolVersion"], version);
+        assert_eq!(opened["instructions"], "Call sum.");
+        let info = &opened["serverInfo"];
+        assert_eq!(info.get("title").is_some(), titles, "{version}");
+        for member in ["description", "websiteUrl", "icons"] {
+            assert_eq!(info.get(member).is_some(), icons, "{version} {member}");
+        }
+        let listed = ask(&mut engine, 2, "tools/list", json!({}));
+        let sum = &listed["result"]["tools"][0];
+        assert_eq!(
+            sum.get("annotations").is_some(),
+            version != "2024-11-05",
+            "{version}"
+        );
+        assert_eq!(sum.get("title").is_some(), titles, "{version}");
+        assert_eq!(sum.get("outputSchema").is_some(), titles, "{version}");
+        assert_eq!(sum.get("icons").is_some(), icons, "{version}");
+        assert_eq!(sum.get("execution").is_some(), icons, "{version}");
+    }
+}
+
+#[test]
+fn a_structured_result_is_mirrored_as_text() {
+    let wanted = json!({"sum": 6, "note": "a \"quoted\"\n\u{2028}line"});
+    for (version, structured) in [("2025-03-26", false), ("2025-06-18", true)] {
+        let (mut engine, _) = open(server(), version);
+        let reply = call(&mut engine, "sum", json!({"numbers": [1, 2, 3]}));
+        let result = &reply["result"];
+        let text = result["content"][0]["text"].as_str().unwrap();
+        assert_eq!(serde_json::from_str::<Value>(text).unwrap(), wanted);
+        assert_eq!(
+            result.get("structuredContent"),
+            structured.then_some(&wanted),
+            "{version}"
+        );
+        assert_eq!(result.get("isError"), None);
+    }
+}
+
+#[test]
+fn an_error_has_its_code_and_advice_in_the_text() {
+    for (version, structured) in [("2024-11-05", false), ("2025-11-25", true)] {
+        let (mut engine, _) = open(server(), version);
+        let reply = call(&mut engine, "sum", json!({}));
+        let result = &reply["result"];
+        assert_eq!(result["isError"], true);
+        let text = &result["content"][0]["text"];
+        assert_eq!(text, "no_numbers: there is nothing to add. Send numbers.");
+        let error = &result["structuredContent"]["error"];
+        assert_eq!(error["code"] == "no_numbers", structured, "{version}");
+        assert_eq!(error["retryable"] == false, structured, "{version}");
+    }
+}
+
+#[test]
+fn a_result_that_does_not_fit_is_an_internal_error_and_the_next_one_is_served() {
+    let (mut engine, _) = open(server(), "2025-11-25");
+    let reply = call(&mut engine, "flood", json!({}));
+    assert_eq!(reply["error"]["code"], -32603);
+    let reply = call(&mut engine, "hello", json!({}));
+    assert_eq!(reply["result"]["content"][0]["text"], "Hello.\n");
+}
+
+#[test]
+fn pages_are_followed_to_the_end_and_a_foreign_cursor_is_refused() {
+    for page_size in 1..=4 {
+        let (mut engine, _) = open(server().page_size(page_size), "2025-11-25");
+        let (mut names, mut params) = (Vec::new(), json!({}));
+        loop {
+            let reply = ask(&mut engine, 3, "tools/list", params);
+            let tools = reply["result"]["tools"].as_array().unwrap();
+            assert!((1..=page_size).contains(&tools.len()));
+            names.extend(
+                tools
+                    .iter()
+                    .map(|tool| tool["name"].as_str().unwrap().to_owned()),
+            );
+            match reply["result"].get("nextCursor") {
+                None => break,
+                Some(cursor) => params = json!({"cursor": cursor}),
+            }
+        }
+        assert_eq!(names, ["sum", "hello", "flood"]);
+        for cursor in [
+            json!(""),
+            json!("page-0"),
+            json!("page-9"),
+            json!("page-01"),
+            json!(1),
+        ] {
+            let reply = ask(&mut engine, 4, "tools/list", json!({"cursor": cursor}));
+            assert_eq!(reply["error"]["code"], -32602, "{cursor}");
+        }
+    }
+}
+
+#[test]
+fn a_server_without_tools_lists_none() {
+    let (mut engine, _) = open(Server::new(Info::new("bare", "0")), "2025-06-18");
+    let reply = ask(&mut engine, 2, "tools/list", Value::Null);
+    assert_eq!(reply["result"], json!({"tools": []}));
+}
+
+#[test]
+#[should_panic(expected = "two tools are named hello")]
+fn twins_are_refused_at_start() {
+    let hello = || ToolSpec::new("hello", "Says hello.", OBJECT);
+    let server = Server::new(Info::new("twins", "0"));
+    server
+        .tool_fn(hello(), |_, reply| reply.text(""))
+        .tool_fn(hello(), |_, reply| reply.text(""))
+        .into_engine();
+}
+
+#[test]
+#[should_panic(expected = "a schema of bad is no object")]
+fn a_schema_that_is_no_object_is_refused_at_start() {
+    let spec = ToolSpec::new("bad", "", "[]");
+    Server::new(Info::new("bad", "0"))
+        .tool_fn(spec, |_, reply| reply.text(""))
+        .into_engine();
+}

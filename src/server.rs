@@ -6,7 +6,6 @@ use crate::engine::Engine;
 use crate::event_loop::{self, Ended, Failure};
 use crate::limits::TOOLS_MAX;
 use crate::mcp::catalog::Info;
-use crate::mcp::session::Session;
 use crate::mcp::tool::{Answered, Call, Reply, Tool, ToolSpec};
 
 /// An MCP server: who it is, and its tools.
@@ -108,7 +107,7 @@ impl Server {
     ///
     /// If a tool's spec is not what [`ToolSpec::new`] asks for, or two tools share a name.
     pub fn into_engine(self) -> Engine {
-        Engine::new(Session::new(&self.info, self.tools, self.page_tools))
+        Engine::new(&self.info, self.tools, self.page_tools)
     }
 
     /// Serves on stdin and stdout until the client leaves or a signal asks for the end.

@@ -161,6 +161,10 @@ impl Transport for Scripted {
         }
     }
 
+    fn short_read_drains(&self) -> bool {
+        true
+    }
+
     fn write(&mut self, from: &[u8]) -> io::Result<usize> {
         let count = from.len().min(self.room);
         if self.random(6) == 0 {
@@ -256,6 +260,9 @@ fn a_session_at_rest_waits_without_a_deadline() {
         }
         fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
             self.0.read(into)
+        }
+        fn short_read_drains(&self) -> bool {
+            true
         }
         fn write(&mut self, from: &[u8]) -> io::Result<usize> {
             self.0.write(from)

@@ -63,6 +63,12 @@ impl Descriptor {
         self.fd
     }
 
+    /// Whether a read that took less than it could has taken all: true of pipes and sockets, which
+    /// can be read without waiting, and not of terminals, which cannot.
+    pub fn short_read_drains(&self) -> bool {
+        self.reading == Method::NoWait
+    }
+
     /// Reads what is there; `Ok(0)` is the end.
     ///
     /// # Errors

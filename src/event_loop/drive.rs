@@ -103,7 +103,8 @@ impl<T: Transport> Driver<'_, T> {
                 self.rested = false;
                 // A short read has emptied the pipe: what comes later is a new edge. Where that
                 // does not hold, the read before resting finds the rest.
-                self.input.ready = count == space_bytes || self.input.closed || self.input.orphaned;
+                let drained = count < space_bytes && self.transport.short_read_drains();
+                self.input.ready = !drained || self.input.closed || self.input.orphaned;
             }
             Err(error) => match error.kind() {
                 ErrorKind::Interrupted => {}

@@ -15,6 +15,7 @@ use std::io;
 use std::time::Duration;
 
 use crate::engine::Engine;
+use crate::limits::RESTING_BYTES_MAX;
 
 /// Why serving came to its ordinary end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,6 +112,10 @@ pub trait Transport {
     /// `WouldBlock` if nothing is there yet, and what the system says otherwise.
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize>;
 
+    /// Whether a read that took less than it could has taken all. A terminal hands out one line at
+    /// a time instead.
+    fn short_read_drains(&self) -> bool;
+
     /// Writes what there is room for.
     ///
     /// # Errors
@@ -128,8 +133,19 @@ pub trait Transport {
 ///
 /// See [`Failure`].
 pub fn serve_stdio(engine: &mut Engine) -> Result<Ended, Failure> {
+    return_large_blocks();
     let mut transport = stdio::Stdio::open().map_err(Failure::Wait)?;
     drive::drive(engine, &mut transport)
+}
+
+/// Has the allocator hand large blocks back to the system as soon as they are freed. Left alone,
+/// glibc learns from the first long frame to keep blocks of that size.
+fn return_large_blocks() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: mallopt(3) takes two integers. It fails by changing nothing.
+    unsafe {
+        libc::mallopt(libc::M_MMAP_THRESHOLD, RESTING_BYTES_MAX as libc::c_int)
+    };
 }
 
 /// Writes one line on stderr, if that can be done without blocking. Whether anybody reads it must

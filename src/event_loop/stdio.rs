@@ -62,6 +62,8 @@ pub struct Stdio {
     /// Whether room to write is being waited for.
     output_wanted: bool,
     signals: Signals,
+    /// Whether any input has come.
+    heard: bool,
     parent: Option<File>,
     start: Instant,
 }
@@ -77,11 +79,6 @@ impl Stdio {
         let mut signals = Signals::watch()?;
         let registry = poll.registry();
         registry.register(signals.source(), SIGNAL, Interest::READABLE)?;
-        let parent = parent::watch();
-        if let Some(file) = &parent {
-            let fd = file.as_raw_fd();
-            registry.register(&mut SourceFd(&fd), PARENT, Interest::READABLE)?;
-        }
         let input = Port::open(registry, libc::STDIN_FILENO, INPUT, Interest::READABLE)?;
         let output = Port::open(registry, libc::STDOUT_FILENO, OUTPUT, OUTPUT_IDLE)?;
         Ok(Self {
@@ -91,7 +88,8 @@ impl Stdio {
             output,
             output_wanted: false,
             signals,
-            parent,
+            heard: false,
+            parent: None,
             start: Instant::now(),
         })
     }
@@ -112,6 +110,20 @@ impl Stdio {
             .reregister(&mut SourceFd(&fd), OUTPUT, interest)?;
         self.output_wanted = wanted;
         Ok(())
+    }
+
+    /// Watches the process that is the parent when the first input comes. One that was gone before
+    /// was a launcher, and its end is no sign of the client's.
+    ///
+    /// It is one sign among others: where it cannot be had, service goes on without.
+    fn watch_parent(&mut self) {
+        self.heard = true;
+        let registry = self.poll.registry();
+        self.parent = parent::watch().filter(|file| {
+            let fd = file.as_raw_fd();
+            let watched = registry.register(&mut SourceFd(&fd), PARENT, Interest::READABLE);
+            watched.is_ok()
+        });
     }
 
     fn note(&mut self, wakeup: &mut Wakeup) {
@@ -170,7 +182,15 @@ impl Transport for Stdio {
     }
 
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        self.input.descriptor.read(into)
+        let count = self.input.descriptor.read(into)?;
+        if !self.heard {
+            self.watch_parent();
+        }
+        Ok(count)
+    }
+
+    fn short_read_drains(&self) -> bool {
+        self.input.descriptor.short_read_drains()
     }
 
     fn write(&mut self, from: &[u8]) -> io::Result<usize> {

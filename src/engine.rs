@@ -6,7 +6,9 @@
 //! [`Engine::consume`]. At the end of input, [`Engine::end_of_input`] once, and serve and send
 //! until [`Engine::is_drained`].
 
+use crate::mcp::catalog::Info;
 use crate::mcp::session::Session;
+use crate::mcp::tool::Tool;
 use crate::wire::framer::{Framer, Next};
 use crate::wire::outbox::Outbox;
 use crate::wire::ring::Ring;
@@ -25,13 +27,19 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An engine that no byte has reached.
-    pub fn new(session: Session) -> Self {
+    /// An engine that no byte has reached. `page_tools` is how many tools a page of `tools/list`
+    /// holds.
+    ///
+    /// # Panics
+    ///
+    /// As [`Session::new`].
+    pub fn new(info: &Info, tools: Vec<Box<dyn Tool>>, page_tools: usize) -> Self {
+        let mut outbox = Outbox::new();
         Self {
             ring: Ring::new(),
             framer: Framer::new(),
-            session,
-            outbox: Outbox::new(),
+            session: Session::new(info, tools, page_tools, &mut outbox),
+            outbox,
             ended: false,
             starved: true,
         }
@@ -76,7 +84,12 @@ impl Engine {
                     self.framer.consume(&mut self.ring, bytes);
                 }
                 Next::Oversized => self.session.handle_oversized(&mut self.outbox),
-                Next::Partial => self.starved = true,
+                Next::Partial => {
+                    self.starved = true;
+                    if self.ended {
+                        self.session.handle_eof(&mut self.outbox);
+                    }
+                }
             }
         }
     }

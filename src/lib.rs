@@ -45,8 +45,11 @@
 //!
 //! # A new revision of the protocol
 //!
-//! The handshake revisions are rows of [`mcp::revision::HANDSHAKE`]. What differs between them is
-//! a column there; `mcp::catalog` and [`Reply`] look at the columns and never at a version.
+//! The revisions are rows of [`mcp::revision::REVISIONS`]. What differs between them is a column
+//! there; `mcp::catalog` and [`Reply`] look at the columns and never at a version. The next one is
+//! a further row; a column for what it adds, if it adds anything; and the code for that. A
+//! handshake revision is negotiated by its row, and a stateless one found by its envelope, without
+//! another word.
 
 #![deny(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 

@@ -44,7 +44,7 @@ pub const OUTBOX_HIGH_WATER_BYTES: usize = 256 << 10;
 /// fit is answered with an internal error.
 pub const RESULTS_BYTES_MAX: usize = 3 << 20;
 
-/// What the ids of one frame take when echoed: three bytes of U+2028 become six.
+/// What the ids and versions of one frame take when echoed: three bytes of U+2028 become six.
 pub const IDS_BYTES_MAX: usize = 2 * FRAME_BYTES_MAX;
 
 /// One error reply without its id: a sentence, and a quote of which every byte may need six.
@@ -84,6 +84,16 @@ pub const FLUSH_SIGNAL_MS: u64 = 50;
 
 /// A terminal takes its output in pieces of this size, since no larger one is sure not to block.
 pub const BLOCKING_WRITE_BYTES_MAX: usize = 512;
+
+/// Subscriptions that are open at once. A client has use for one or two.
+pub const SUBSCRIPTIONS_MAX: usize = 32;
+
+/// A subscription's id, which is kept while it is open. Clients count, or use a UUID.
+pub const SUBSCRIPTION_ID_BYTES_MAX: usize = 128;
+
+/// How long a client may keep what `server/discover` and `tools/list` say. It cannot change while
+/// a server runs, so only an upgrade is noticed that much later.
+pub const CACHE_TTL_MS: u64 = 3_600_000;
 
 /// Tools of one server. `tools/list` is prebuilt per revision and page.
 pub const TOOLS_MAX: usize = 1024;
@@ -131,6 +141,8 @@ const _: () = {
     assert!(ARENA_BYTES_WARM <= RESTING_BYTES_MAX && RESTING_BYTES_MAX <= ARENA_BYTES_MAX);
     assert!(6 * QUOTE_BYTES_MAX + 256 <= ERROR_BYTES_MAX);
     assert!(TASK_GOAL_BYTES_MAX < FRAME_BYTES_MAX);
+    assert!(SUBSCRIPTIONS_MAX <= BATCH_MESSAGES_MAX);
+    assert!(6 * SUBSCRIPTION_ID_BYTES_MAX <= ERROR_BYTES_MAX);
     assert!(FLUSH_SIGNAL_MS < FLUSH_STALL_MS && FLUSH_STALL_MS < FLUSH_TOTAL_MS);
     assert!(memory_budget_bytes() <= 48 << 20);
 };

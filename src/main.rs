@@ -78,7 +78,7 @@ fn mcp() -> ExitCode {
     }
     let info = Info::new("rocco", env!("CARGO_PKG_VERSION"))
         .title("Rocco")
-        .description(env!("CARGO_PKG_DESCRIPTION"))
+        .description("Hands bounded coding tasks to an executor.")
         .instructions(INSTRUCTIONS);
     Server::new(info).tool(SubmitTask).run_stdio()
 }

@@ -56,7 +56,7 @@ fn server() -> Server {
         })
         .tool_fn(
             ToolSpec::new("flood", "Says too much.", OBJECT),
-            |_, reply| reply.text(&"x".repeat(RESULTS_BYTES_MAX)),
+            |_, reply| reply.text(&"x".repeat(2 * RESULTS_BYTES_MAX)),
         )
 }
 
@@ -222,4 +222,92 @@ fn a_schema_that_is_no_object_is_refused_at_start() {
     Server::new(Info::new("bad", "0"))
         .tool_fn(spec, |_, reply| reply.text(""))
         .into_engine();
+}
+
+const ENVELOPE_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+const ENVELOPE_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+
+fn stateless(mut params: Value, capabilities: Value) -> Value {
+    params["_meta"] = json!({
+        ENVELOPE_VERSION: "2026-07-28",
+        ENVELOPE_CAPABILITIES: capabilities,
+    });
+    params
+}
+
+#[test]
+fn a_needed_capability_is_asked_of_each_stateless_call() {
+    for (name, missing, declared) in [
+        ("sampling", json!({"sampling": {}}), json!({"sampling": {}})),
+        (
+            "com.example/panels",
+            json!({"extensions": {"com.example/panels": {}}}),
+            json!({"extensions": {"com.example/panels": {"deep": true}}}),
+        ),
+    ] {
+        let spec = ToolSpec::new("panel", "Shows a panel.", OBJECT).needs_client_capability(name);
+        let server = Server::new(Info::new("demo", "0")).tool_fn(spec, |_, reply| reply.text("p"));
+        let (mut engine, _) = open(server, "2025-11-25");
+        let call = json!({"name": "panel"});
+        let reply = ask(
+            &mut engine,
+            2,
+            "tools/call",
+            stateless(call.clone(), json!({})),
+        );
+        assert_eq!(reply["error"]["code"], -32021);
+        assert_eq!(
+            reply["error"]["data"],
+            json!({"requiredCapabilities": missing})
+        );
+        let reply = ask(
+            &mut engine,
+            3,
+            "tools/call",
+            stateless(call.clone(), declared),
+        );
+        assert_eq!(reply["result"]["content"][0]["text"], "p");
+        assert_eq!(reply["result"]["resultType"], "complete");
+        let reply = ask(&mut engine, 4, "tools/call", call);
+        assert_eq!(
+            reply["result"]["content"][0]["text"], "p",
+            "the handshake has no such error"
+        );
+    }
+}
+
+#[test]
+fn stateless_pages_share_one_scope_and_need_no_session() {
+    let mut engine = server().page_size(2).into_engine();
+    let reply = ask(
+        &mut engine,
+        1,
+        "tools/list",
+        stateless(json!({}), json!({})),
+    );
+    let first = &reply["result"];
+    let cursor = first["nextCursor"].clone();
+    let reply = ask(
+        &mut engine,
+        2,
+        "tools/list",
+        stateless(json!({"cursor": cursor}), json!({})),
+    );
+    let last = &reply["result"];
+    assert_eq!(first["tools"].as_array().unwrap().len(), 2);
+    assert_eq!(last["tools"].as_array().unwrap().len(), 1);
+    assert_eq!(last.get("nextCursor"), None);
+    for member in ["cacheScope", "ttlMs", "resultType"] {
+        assert!(
+            first.get(member).is_some() && first[member] == last[member],
+            "{member}"
+        );
+    }
+    let reply = ask(
+        &mut engine,
+        3,
+        "tools/list",
+        stateless(json!({"cursor": "x"}), json!({})),
+    );
+    assert_eq!(reply["error"]["code"], -32602);
 }

@@ -1,9 +1,9 @@
-//! What never changes while a server runs, built once: the result of `initialize` and the pages of
-//! `tools/list`, for each revision.
+//! What never changes while a server runs, built once for each revision: the result of
+//! `initialize` or `server/discover`, and the pages of `tools/list`.
 
-use super::revision::{Handshake, Revision};
+use super::revision::{Known, Revision, stateless_versions};
 use super::tool::{Icon, Text, ToolSpec};
-use crate::limits::{TOOL_NAME_BYTES_MAX, TOOLS_MAX};
+use crate::limits::{CACHE_TTL_MS, TOOL_NAME_BYTES_MAX, TOOLS_MAX};
 use crate::wire::json::minified;
 use crate::wire::outbox::Outbox;
 use crate::wire::writer::{ObjectWriter, Sink};
@@ -68,9 +68,18 @@ impl Info {
 /// The prebuilt results.
 #[derive(Debug)]
 pub struct Catalog {
-    initialize: Vec<Box<str>>,
-    pages: Vec<Vec<Box<str>>>,
+    /// One for each revision, in their order.
+    chapters: Vec<Chapter>,
     cursors: Vec<Box<str>>,
+}
+
+/// The prebuilt results of one revision.
+#[derive(Debug)]
+struct Chapter {
+    opening: Box<str>,
+    pages: Vec<Box<str>>,
+    identity: Box<str>,
+    preamble: Box<str>,
 }
 
 impl Catalog {
@@ -80,7 +89,7 @@ impl Catalog {
     ///
     /// If two tools share a name, or a name or a schema is not what [`ToolSpec::new`] asks for:
     /// a mistake in the program, which every start would show.
-    pub fn new(info: &Info, tools: &[ToolSpec], page_tools: usize) -> Self {
+    pub fn new(info: &Info, tools: &[ToolSpec], page_tools: usize, scratch: &mut Outbox) -> Self {
         assert!(page_tools > 0, "a page holds at least one tool");
         assert!(tools.len() <= TOOLS_MAX, "more than {TOOLS_MAX} tools");
         let tools: Vec<ToolSpec> = tools.iter().map(checked).collect();
@@ -95,48 +104,84 @@ impl Catalog {
         let cursors: Vec<Box<str>> = (1..pages.len())
             .map(|page| format!("page-{page}").into_boxed_str())
             .collect();
-        let mut outbox = Outbox::new();
-        let mut render = |write: &dyn Fn(&mut ObjectWriter<'_>)| -> Box<str> {
-            let mark = outbox.mark();
-            Sink::plain(&mut outbox).object(write);
-            assert!(outbox.end_result(), "the descriptions are too long");
-            let text = std::str::from_utf8(outbox.pending()).expect("JSON is UTF-8");
-            let text = text.to_owned().into_boxed_str();
-            outbox.rewind(mark);
-            text
-        };
-        let initialize = Handshake::all()
-            .map(|era| render(&|object| initialize_result(object, info, era.revision())))
+        let chapters = Known::all()
+            .map(|known| Chapter::new(scratch, info, &pages, &cursors, known.revision()))
             .collect();
-        let pages = Handshake::all()
-            .map(|era| {
-                let next = cursors.iter().map(|cursor| Some(&**cursor)).chain([None]);
-                let page = |(tools, next): (&&[ToolSpec], Option<&str>)| {
-                    render(&|object| list_result(object, tools, next, era.revision()))
-                };
-                pages.iter().zip(next).map(page).collect()
-            })
-            .collect();
-        Self {
-            initialize,
-            pages,
-            cursors,
-        }
+        Self { chapters, cursors }
     }
 
-    /// The result of `initialize`.
-    pub fn initialize(&self, era: Handshake) -> &str {
-        &self.initialize[era.index()]
+    /// The result that opens a revision: of `initialize`, or of `server/discover`.
+    pub fn opening(&self, known: Known) -> &str {
+        &self.chapters[known.index()].opening
     }
 
     /// The result of `tools/list` at a cursor; none if it is not one of ours.
-    pub fn page(&self, era: Handshake, cursor: Option<&str>) -> Option<&str> {
+    pub fn page(&self, known: Known, cursor: Option<&str>) -> Option<&str> {
         let page = match cursor {
             None => 0,
             Some(cursor) => 1 + self.cursors.iter().position(|known| **known == *cursor)?,
         };
-        Some(&self.pages[era.index()][page])
+        Some(&self.chapters[known.index()].pages[page])
     }
+
+    /// Who the server is, as a member of a result's `_meta`. Empty where a result has none.
+    pub fn identity(&self, known: Known) -> &str {
+        &self.chapters[known.index()].identity
+    }
+
+    /// The members that every other result of a revision starts with, each with its comma.
+    pub fn preamble(&self, known: Known) -> &str {
+        &self.chapters[known.index()].preamble
+    }
+}
+
+impl Chapter {
+    fn new(
+        outbox: &mut Outbox,
+        info: &Info,
+        pages: &[&[ToolSpec]],
+        cursors: &[Box<str>],
+        revision: &Revision,
+    ) -> Self {
+        let opening = rendered(outbox, |object| {
+            if revision.stateless {
+                discover_result(object, info, revision);
+            } else {
+                initialize_result(object, info, revision);
+            }
+        });
+        let next_cursors = cursors.iter().map(|cursor| Some(&**cursor)).chain([None]);
+        let pages = pages.iter().zip(next_cursors).map(|(tools, next_cursor)| {
+            rendered(outbox, |object| {
+                list_result(object, info, tools, next_cursor, revision)
+            })
+        });
+        let pages = pages.collect();
+        let (identity, preamble) = if revision.stateless {
+            (
+                members(outbox, |meta| identity(meta, info, revision)),
+                members(outbox, |object| stateless_members(object, info, revision)) + ",",
+            )
+        } else {
+            (String::new(), String::new())
+        };
+        Self {
+            opening,
+            pages,
+            identity: identity.into(),
+            preamble: preamble.into(),
+        }
+    }
+}
+
+fn rendered(outbox: &mut Outbox, write: impl FnOnce(&mut ObjectWriter<'_>)) -> Box<str> {
+    let start = outbox.mark();
+    Sink::plain(outbox).object(write);
+    assert!(outbox.end_result(), "the descriptions are too long");
+    let text = std::str::from_utf8(outbox.pending()).expect("JSON is UTF-8");
+    let text = text.to_owned().into_boxed_str();
+    outbox.rewind(start);
+    text
 }
 
 /// A spec whose schemas stand on one line.
@@ -164,11 +209,52 @@ fn checked(spec: &ToolSpec) -> ToolSpec {
     spec
 }
 
-fn initialize_result(object: &mut ObjectWriter<'_>, info: &Info, revision: &Revision) {
-    object.string("protocolVersion", revision.version);
+/// The members of an object, without its braces.
+fn members(outbox: &mut Outbox, write: impl FnOnce(&mut ObjectWriter<'_>)) -> String {
+    let object = rendered(outbox, write);
+    object[1..object.len() - 1].to_owned()
+}
+
+fn identity(meta: &mut ObjectWriter<'_>, info: &Info, revision: &Revision) {
+    meta.object("io.modelcontextprotocol/serverInfo", |server| {
+        implementation(server, info, revision);
+    });
+}
+
+/// What every result of a stateless revision has (2026-07-28, Base Protocol, Results).
+fn stateless_members(object: &mut ObjectWriter<'_>, info: &Info, revision: &Revision) {
+    object.string("resultType", "complete");
+    object.object("_meta", |meta| identity(meta, info, revision));
+}
+
+/// How long what was said holds, and for whom (2026-07-28, Utilities, Caching).
+fn cache_members(object: &mut ObjectWriter<'_>) {
+    object.unsigned("ttlMs", CACHE_TTL_MS);
+    object.string("cacheScope", "public");
+}
+
+fn discover_result(object: &mut ObjectWriter<'_>, info: &Info, revision: &Revision) {
+    stateless_members(object, info, revision);
+    object.array("supportedVersions", |list| {
+        for version in stateless_versions() {
+            list.string(version);
+        }
+    });
+    capabilities(object);
+    optional(object, "instructions", &info.instructions);
+    cache_members(object);
+}
+
+/// What the server offers: tools, whose list never changes while it runs.
+fn capabilities(object: &mut ObjectWriter<'_>) {
     object.object("capabilities", |capabilities| {
         capabilities.object("tools", |_| {});
     });
+}
+
+fn initialize_result(object: &mut ObjectWriter<'_>, info: &Info, revision: &Revision) {
+    object.string("protocolVersion", revision.version);
+    capabilities(object);
     object.object("serverInfo", |server| {
         implementation(server, info, revision)
     });
@@ -190,10 +276,14 @@ fn implementation(object: &mut ObjectWriter<'_>, info: &Info, revision: &Revisio
 
 fn list_result(
     object: &mut ObjectWriter<'_>,
+    info: &Info,
     tools: &[ToolSpec],
     next_cursor: Option<&str>,
     revision: &Revision,
 ) {
+    if revision.stateless {
+        stateless_members(object, info, revision);
+    }
     object.array("tools", |list| {
         for spec in tools {
             list.object(|object| tool(object, spec, revision));
@@ -201,6 +291,9 @@ fn list_result(
     });
     if let Some(cursor) = next_cursor {
         object.string("nextCursor", cursor);
+    }
+    if revision.stateless {
+        cache_members(object);
     }
 }
 

@@ -4,10 +4,11 @@
 //! it optional there; `null` is valid in none of them, and an invented id would name another
 //! request.
 
+use super::revision::stateless_versions;
 use crate::limits::QUOTE_BYTES_MAX;
 use crate::wire::message::Id;
 use crate::wire::outbox::Outbox;
-use crate::wire::writer::{Sink, start_of};
+use crate::wire::writer::{ObjectWriter, Sink, start_of};
 
 /// The error codes that are used (2025-11-25, Base Protocol, and JSON-RPC 2.0, section 5.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +24,51 @@ pub enum Code {
     InvalidParams = -32602,
     /// The reply cannot be given.
     Internal = -32603,
+    /// The request needs a capability that its client did not declare (2026-07-28).
+    MissingCapability = -32021,
+    /// The envelope names a revision that is not served (2026-07-28).
+    UnsupportedVersion = -32022,
+}
+
+/// What an error says to a program.
+#[derive(Debug, Clone, Copy)]
+pub enum Data<'a> {
+    /// The versions that an envelope may name.
+    SupportedVersions,
+    /// Those, and the one that was named.
+    UnsupportedVersion {
+        /// As the client has it.
+        requested: &'a str,
+    },
+    /// The capability that is needed; the extension, if its name has a slash.
+    MissingCapability(&'a str),
+}
+
+impl Data<'_> {
+    fn write(self, object: &mut ObjectWriter<'_>) {
+        match self {
+            Self::SupportedVersions => supported(object),
+            Self::UnsupportedVersion { requested } => {
+                supported(object);
+                object.string("requested", requested);
+            }
+            Self::MissingCapability(name) => object.object("requiredCapabilities", |needed| {
+                if name.contains('/') {
+                    needed.object("extensions", |extensions| extensions.object(name, |_| {}));
+                } else {
+                    needed.object(name, |_| {});
+                }
+            }),
+        }
+    }
+}
+
+fn supported(object: &mut ObjectWriter<'_>) {
+    object.array("supported", |list| {
+        for version in stateless_versions() {
+            list.string(version);
+        }
+    });
 }
 
 /// A protocol error: a code, what is wrong, and a word of the client's own to point at.
@@ -34,6 +80,8 @@ pub struct Error<'a> {
     pub message: &'static str,
     /// What of the client's own text is meant; its start is repeated behind the message.
     pub quote: Option<&'a str>,
+    /// What is said to a program.
+    pub data: Option<Data<'a>>,
 }
 
 impl<'a> Error<'a> {
@@ -43,15 +91,15 @@ impl<'a> Error<'a> {
             code,
             message,
             quote: None,
+            data: None,
         }
     }
 
     /// An error that repeats the start of a client's word.
     pub fn quoting(code: Code, message: &'static str, quote: &'a str) -> Self {
         Self {
-            code,
-            message,
             quote: Some(quote),
+            ..Self::new(code, message)
         }
     }
 
@@ -82,5 +130,10 @@ pub fn write(outbox: &mut Outbox, id: Option<Id<'_>>, error: Error<'_>) {
             sink.string_part("...");
         }
     }
-    sink.raw("\"}}");
+    sink.raw("\"");
+    if let Some(data) = error.data {
+        sink.raw(",\"data\":");
+        sink.object(|object| data.write(object));
+    }
+    sink.raw("}}");
 }

@@ -1,7 +1,7 @@
 //! `initialize`: opens a session and agrees on its revision.
 
 use super::errors::Error;
-use super::revision::Handshake;
+use super::revision::Known;
 use crate::wire::json::{Object, Value};
 
 /// The revision that an `initialize` leads to.
@@ -10,7 +10,7 @@ use crate::wire::json::{Object, Value};
 ///
 /// What the schema requires must be there and of its type; what it leaves open is not looked at,
 /// so that members of later revisions do no harm.
-pub fn initialize(params: Option<Object<'_>>) -> Result<Handshake, Error<'static>> {
+pub fn initialize(params: Option<Object<'_>>) -> Result<Known, Error<'static>> {
     let params = params.ok_or(Error::params("initialize needs params"))?;
     let [version, capabilities, client] = params
         .take(["protocolVersion", "capabilities", "clientInfo"])
@@ -32,5 +32,5 @@ pub fn initialize(params: Option<Object<'_>>) -> Result<Handshake, Error<'static
             return Err(Error::params(fault));
         }
     }
-    Ok(Handshake::negotiated(version))
+    Ok(Known::negotiated(version))
 }

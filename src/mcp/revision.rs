@@ -1,12 +1,15 @@
 //! The revisions of the protocol, and what each one changes, as data.
 //!
-//! A new revision is one more entry here, and the code for what no earlier one had.
+//! A new revision is one more row here, and the code for what no earlier one had.
 
 /// What a revision knows. Every reply holds exactly the members that its revision names.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Revision {
     /// The `protocolVersion` string.
     pub version: &'static str,
+    /// Each request names the revision in an envelope of its own and stands alone; there is no
+    /// handshake (since 2026-07-28, Base Protocol, Statelessness).
+    pub stateless: bool,
     /// An array of messages may stand on one line (2025-03-26, Base Protocol, Batching).
     pub batches: bool,
     /// Tools have `annotations` (since 2025-03-26, Server Features, Tools).
@@ -22,70 +25,99 @@ pub struct Revision {
     pub tool_execution: bool,
 }
 
-/// The revisions that are opened by `initialize`, oldest first.
-pub static HANDSHAKE: [Revision; 4] = [
-    Revision {
-        version: "2024-11-05",
-        batches: false,
-        tool_annotations: false,
-        titles: false,
-        structured_results: false,
-        icons: false,
-        tool_execution: false,
-    },
+/// What the first revision knows; the others are told by what they add.
+const FIRST: Revision = Revision {
+    version: "2024-11-05",
+    stateless: false,
+    batches: false,
+    tool_annotations: false,
+    titles: false,
+    structured_results: false,
+    icons: false,
+    tool_execution: false,
+};
+
+/// The revisions that are served, oldest first.
+pub static REVISIONS: [Revision; 5] = [
+    FIRST,
     Revision {
         version: "2025-03-26",
         batches: true,
         tool_annotations: true,
-        titles: false,
-        structured_results: false,
-        icons: false,
-        tool_execution: false,
+        ..FIRST
     },
     Revision {
         version: "2025-06-18",
-        batches: false,
         tool_annotations: true,
         titles: true,
         structured_results: true,
-        icons: false,
-        tool_execution: false,
+        ..FIRST
     },
     Revision {
         version: "2025-11-25",
-        batches: false,
         tool_annotations: true,
         titles: true,
         structured_results: true,
         icons: true,
         tool_execution: true,
+        ..FIRST
+    },
+    Revision {
+        version: "2026-07-28",
+        stateless: true,
+        tool_annotations: true,
+        titles: true,
+        structured_results: true,
+        icons: true,
+        ..FIRST
     },
 ];
 
-/// A place in [`HANDSHAKE`].
+/// One of [`REVISIONS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Handshake(usize);
+pub struct Known(usize);
 
-impl Handshake {
-    /// Every handshake revision, oldest first.
-    pub fn all() -> impl Iterator<Item = Self> {
-        (0..HANDSHAKE.len()).map(Self)
+impl Known {
+    /// Every revision, oldest first.
+    pub fn all() -> impl DoubleEndedIterator<Item = Self> {
+        (0..REVISIONS.len()).map(Self)
     }
 
-    /// The revision to answer a wish with: the same one if it is served, else the newest. An
-    /// unknown wish is no error (2025-11-25, Lifecycle, Version Negotiation).
+    /// The revision to answer an `initialize` with: the one that is asked for, if it has a
+    /// handshake, else the newest that has. An unknown wish is no error (2025-11-25, Lifecycle,
+    /// Version Negotiation).
     pub fn negotiated(wish: &str) -> Self {
-        let known = HANDSHAKE.iter().position(|known| known.version == wish);
-        Self(known.unwrap_or(HANDSHAKE.len() - 1))
+        let mut newest = Self(0);
+        for known in Self::all().filter(|known| !known.revision().stateless) {
+            newest = known;
+            if known.revision().version == wish {
+                break;
+            }
+        }
+        newest
     }
 
-    /// Its place in tables that run beside [`HANDSHAKE`].
+    /// The revision that an envelope names. One with a handshake cannot be had without it.
+    pub fn stateless(version: &str) -> Option<Self> {
+        Self::all().find(|known| {
+            let revision = known.revision();
+            revision.stateless && revision.version == version
+        })
+    }
+
+    /// Its place in tables that run beside [`REVISIONS`].
     pub fn index(self) -> usize {
         self.0
     }
 
     /// What the revision knows.
     pub fn revision(self) -> &'static Revision {
-        &HANDSHAKE[self.0]
+        &REVISIONS[self.0]
     }
+}
+
+/// The versions that an envelope may name.
+pub fn stateless_versions() -> impl Iterator<Item = &'static str> {
+    let stateless = REVISIONS.iter().filter(|revision| revision.stateless);
+    stateless.map(|revision| revision.version)
 }

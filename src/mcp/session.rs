@@ -3,15 +3,18 @@
 use bumpalo::Bump;
 
 use super::catalog::{Catalog, Info};
-use super::errors::{self, Code, Error};
-use super::revision::Handshake;
+use super::envelope::Envelope;
+use super::errors::{self, Code, Data, Error};
+use super::lifecycle;
+use super::revision::Known;
+use super::subscriptions::{self, Subscriptions};
 use super::tool::Tool;
-use super::{lifecycle, tools};
+use super::tools::{self, Served, Tools};
 use crate::limits::{
     ARENA_BYTES_MAX, ARENA_BYTES_WARM, BATCH_MESSAGES_MAX, FRAME_BYTES_MAX, RESTING_BYTES_MAX,
 };
 use crate::wire::json::{Array, Object, Parser, Value};
-use crate::wire::message::{Id, Message, Request};
+use crate::wire::message::{Id, Message, Notification, Request};
 use crate::wire::outbox::Outbox;
 use crate::wire::writer::Sink;
 
@@ -23,8 +26,8 @@ const HEADERS: &str = "the line is not JSON: messages are one JSON text a line, 
 
 /// A server's side of one conversation.
 ///
-/// It answers at once and remembers nothing of a request, so a cancellation always comes too late
-/// and is ignored, as the protocol allows.
+/// It answers at once and remembers nothing of a request but the id of an open subscription, so any
+/// other cancellation comes too late and is ignored, as the protocol allows.
 pub struct Session {
     parser: Parser,
     arena: Bump,
@@ -34,37 +37,42 @@ pub struct Session {
 /// All but the buffers, so that a frame's values and the server can be borrowed side by side.
 struct Server {
     catalog: Catalog,
-    names: Vec<Box<str>>,
-    tools: Vec<Box<dyn Tool>>,
+    tools: Tools,
     /// The revision that was agreed on; none before the first good `initialize`.
-    era: Option<Handshake>,
+    agreed: Option<Known>,
+    subscriptions: Subscriptions,
 }
 
 impl std::fmt::Debug for Session {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Session")
-            .field("era", &self.server.era)
+            .field("agreed", &self.server.agreed)
             .finish_non_exhaustive()
     }
 }
 
 impl Session {
     /// A session that no message has reached. `page_tools` is how many tools a page of
-    /// `tools/list` holds.
+    /// `tools/list` holds. The outbox is used while building, and empty again afterwards.
     ///
     /// # Panics
     ///
     /// If a tool's spec is not what [`ToolSpec::new`](super::tool::ToolSpec::new) asks for.
-    pub fn new(info: &Info, tools: Vec<Box<dyn Tool>>, page_tools: usize) -> Self {
-        let specs: Vec<_> = tools.iter().map(|tool| tool.spec()).collect();
+    pub fn new(
+        info: &Info,
+        tools: Vec<Box<dyn Tool>>,
+        page_tools: usize,
+        scratch: &mut Outbox,
+    ) -> Self {
+        let (tools, specs) = Tools::new(tools);
         Self {
             parser: Parser::new(),
             arena: new_arena(),
             server: Server {
-                catalog: Catalog::new(info, &specs, page_tools),
-                names: specs.iter().map(|spec| (*spec.name).into()).collect(),
+                catalog: Catalog::new(info, &specs, page_tools, scratch),
                 tools,
-                era: None,
+                agreed: None,
+                subscriptions: Subscriptions::new(),
             },
         }
     }
@@ -99,6 +107,13 @@ impl Session {
         outbox.begin_frame();
         errors::write(outbox, None, Error::new(Code::InvalidRequest, OVERSIZED));
         outbox.put(b"\n");
+    }
+
+    /// Ends what is still open when no further message will come.
+    pub fn handle_eof(&mut self, outbox: &mut Outbox) {
+        outbox.begin_frame();
+        let (subscriptions, catalog) = (&mut self.server.subscriptions, &self.server.catalog);
+        subscriptions.close(|id, known| conclude(outbox, id, catalog.identity(known)));
     }
 
     /// Frees what a frame has put into the arena, and the chunks that a large one has added.
@@ -136,6 +151,14 @@ enum Place {
     Batch,
 }
 
+/// What has become of a request.
+enum Answer {
+    /// Its result is written.
+    Result,
+    /// It was acknowledged, and its result comes when it ends.
+    Open,
+}
+
 impl Server {
     fn handle(&mut self, root: Value<'_>, arena: &Bump, outbox: &mut Outbox) {
         let start = outbox.mark();
@@ -153,8 +176,8 @@ impl Server {
         let refuse = |outbox: &mut Outbox, fault| {
             errors::write(outbox, None, Error::new(Code::InvalidRequest, fault));
         };
-        match self.era {
-            Some(era) if era.revision().batches => {}
+        match self.agreed {
+            Some(known) if known.revision().batches => {}
             _ => return refuse(outbox, "a batch is not served by this revision"),
         }
         if batch.is_empty() {
@@ -169,8 +192,7 @@ impl Server {
         let first = outbox.mark();
         for message in batch.iter() {
             let before = outbox.mark();
-            let separated = !outbox.is_at(first);
-            if separated {
+            if !outbox.is_at(first) {
                 outbox.put(b",");
             }
             let behind = outbox.mark();
@@ -189,10 +211,22 @@ impl Server {
     fn message(&mut self, value: Value<'_>, place: Place, arena: &Bump, outbox: &mut Outbox) {
         match Message::of(value) {
             Message::Request(request) => self.request(request, place, arena, outbox),
-            Message::Notification(_) | Message::Response => {}
+            Message::Notification(notification) => self.notification(notification),
+            Message::Response => {}
             Message::Invalid { id, fault } => {
                 errors::write(outbox, id, Error::new(Code::InvalidRequest, fault));
             }
+        }
+    }
+
+    /// A cancellation counts in whatever era it comes. One that is malformed or names nothing that
+    /// is open is ignored, and remembered nowhere.
+    fn notification(&mut self, notification: Notification<'_>) {
+        if notification.method == "notifications/cancelled"
+            && let Some(Value::Object(params)) = notification.params
+            && let Some(id) = params.get("requestId").and_then(Id::of)
+        {
+            self.subscriptions.cancel(id);
         }
     }
 
@@ -202,64 +236,144 @@ impl Server {
         let start = outbox.mark();
         outbox.begin_result();
         begin_result(outbox, request.id);
-        let answered = self.answer(request, place, arena, outbox);
-        outbox.put(b"}");
-        let fitted = outbox.end_result();
-        let answered = match answered {
-            Ok(()) if !fitted => Err(Error::new(Code::Internal, "the result is too long")),
-            answered => answered,
-        };
-        if let Err(error) = answered {
-            outbox.rewind(start);
-            errors::write(outbox, Some(request.id), error);
+        let mut answered = self.answer(request, place, arena, outbox);
+        if let Ok(Answer::Result) = answered {
+            outbox.put(b"}");
+        }
+        if !outbox.end_result() && answered.is_ok() {
+            answered = Err(Error::new(Code::Internal, "the result is too long"));
+        }
+        match answered {
+            Ok(Answer::Result) => {}
+            Ok(Answer::Open) => {
+                outbox.rewind(start);
+                acknowledge(outbox, request.id);
+            }
+            Err(error) => {
+                outbox.rewind(start);
+                errors::write(outbox, Some(request.id), error);
+            }
         }
     }
 
-    /// Writes the result of a request.
+    /// Writes the result of a request, in the era that the request itself decides.
     fn answer<'a>(
         &mut self,
         request: Request<'a>,
         place: Place,
         arena: &'a Bump,
         outbox: &mut Outbox,
-    ) -> Result<(), Error<'a>> {
-        match (request.method, self.era) {
-            ("initialize", _) if place == Place::Batch => Err(Error::new(
+    ) -> Result<Answer, Error<'a>> {
+        if self.subscriptions.holds(request.id) {
+            let fault = "the id is that of an open subscription";
+            return Err(Error::new(Code::InvalidRequest, fault));
+        }
+        match (Envelope::of(&request)?, place) {
+            (None, _) => self.answer_handshake(request, place, arena, outbox),
+            (Some(envelope), Place::Line) => {
+                self.answer_stateless(request, envelope, arena, outbox)
+            }
+            (Some(_), Place::Batch) => Err(Error::new(
                 Code::InvalidRequest,
-                "initialize must not be part of a batch",
+                "a request with an envelope must stand alone on its line",
             )),
+        }
+    }
+
+    /// Serves a request that is part of a session, or opens one.
+    fn answer_handshake<'a>(
+        &mut self,
+        request: Request<'a>,
+        place: Place,
+        arena: &'a Bump,
+        outbox: &mut Outbox,
+    ) -> Result<Answer, Error<'a>> {
+        match (request.method, self.agreed) {
+            ("initialize", _) if place == Place::Batch => {
+                let fault = "initialize must not be part of a batch";
+                return Err(Error::new(Code::InvalidRequest, fault));
+            }
             ("initialize", _) => {
-                let era = lifecycle::initialize(params(&request)?)?;
-                self.era = Some(era);
-                outbox.put(self.catalog.initialize(era).as_bytes());
-                Ok(())
+                let known = lifecycle::initialize(params(&request)?)?;
+                self.agreed = Some(known);
+                outbox.put(self.catalog.opening(known).as_bytes());
             }
             ("ping", _) => {
                 params(&request)?;
                 outbox.put(b"{}");
-                Ok(())
             }
-            ("tools/list", Some(era)) => {
-                let page = tools::list(&self.catalog, era, params(&request)?)?;
+            ("server/discover" | "subscriptions/listen", _) => {
+                return Err(Error::params(
+                    "the request needs an envelope in params._meta",
+                ));
+            }
+            (_, None) => {
+                let fault = "the session is not open: send initialize first";
+                return Err(Error::new(Code::InvalidRequest, fault));
+            }
+            (_, Some(known)) => self.serve(request, known, None, arena, outbox)?,
+        }
+        Ok(Answer::Result)
+    }
+
+    /// Serves a request that stands for itself.
+    fn answer_stateless<'a>(
+        &mut self,
+        request: Request<'a>,
+        envelope: Envelope<'a>,
+        arena: &'a Bump,
+        outbox: &mut Outbox,
+    ) -> Result<Answer, Error<'a>> {
+        let known = envelope.known;
+        match request.method {
+            "server/discover" => outbox.put(self.catalog.opening(known).as_bytes()),
+            "subscriptions/listen" => {
+                subscriptions::wanted(params(&request)?)?;
+                self.subscriptions.open(request.id, known)?;
+                return Ok(Answer::Open);
+            }
+            "initialize" => {
+                return Err(Error {
+                    data: Some(Data::SupportedVersions),
+                    ..not_found(request.method)
+                });
+            }
+            _ => self.serve(request, known, Some(envelope), arena, outbox)?,
+        }
+        Ok(Answer::Result)
+    }
+
+    /// Serves what both eras have.
+    fn serve<'a>(
+        &mut self,
+        request: Request<'a>,
+        known: Known,
+        envelope: Option<Envelope<'a>>,
+        arena: &'a Bump,
+        outbox: &mut Outbox,
+    ) -> Result<(), Error<'a>> {
+        match request.method {
+            "tools/list" => {
+                let page = tools::list(&self.catalog, known, params(&request)?)?;
                 outbox.put(page.as_bytes());
                 Ok(())
             }
-            ("tools/call", Some(era)) => {
-                let params = params(&request)?;
-                let (tools, names) = (&mut self.tools, &self.names);
-                tools::call(tools, names, arena, era, params, outbox)
+            "tools/call" => {
+                let served = Served {
+                    known,
+                    envelope,
+                    preamble: self.catalog.preamble(known),
+                    arena,
+                };
+                self.tools.call(served, params(&request)?, outbox)
             }
-            ("server/discover", _) | (_, Some(_)) => Err(Error::quoting(
-                Code::MethodNotFound,
-                "method not found",
-                request.method,
-            )),
-            (_, None) => Err(Error::new(
-                Code::InvalidRequest,
-                "the session is not open: send initialize first",
-            )),
+            method => Err(not_found(method)),
         }
     }
+}
+
+fn not_found(method: &str) -> Error<'_> {
+    Error::quoting(Code::MethodNotFound, "method not found", method)
 }
 
 fn begin_result(outbox: &mut Outbox, id: Id<'_>) {
@@ -267,6 +381,27 @@ fn begin_result(outbox: &mut Outbox, id: Id<'_>) {
     sink.raw("{\"jsonrpc\":\"2.0\",\"id\":");
     sink.id(id);
     sink.raw(",\"result\":");
+}
+
+/// Says which of the wanted notifications will come: none, since nothing ever changes.
+fn acknowledge(outbox: &mut Outbox, id: Id<'_>) {
+    let mut sink = Sink::plain(outbox);
+    sink.raw("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/subscriptions/acknowledged\",");
+    sink.raw("\"params\":{\"_meta\":{\"io.modelcontextprotocol/subscriptionId\":");
+    sink.id(id);
+    sink.raw("},\"notifications\":{}}}");
+}
+
+/// Ends a subscription. Its result says nothing but which one.
+fn conclude(outbox: &mut Outbox, id: Id<'_>, identity: &str) {
+    begin_result(outbox, id);
+    let mut sink = Sink::plain(outbox);
+    sink.raw("{\"resultType\":\"complete\",");
+    sink.raw("\"_meta\":{");
+    sink.raw(identity);
+    sink.raw(",\"io.modelcontextprotocol/subscriptionId\":");
+    sink.id(id);
+    sink.raw("}}}\n");
 }
 
 /// The parameters by name. `null` counts as none.

@@ -33,6 +33,7 @@ pub struct ToolSpec {
     pub(super) output_schema: Option<Text>,
     pub(super) annotations: Option<Annotations>,
     pub(super) icons: Vec<Icon>,
+    pub(super) needs: Option<&'static str>,
 }
 
 impl ToolSpec {
@@ -54,6 +55,7 @@ impl ToolSpec {
             output_schema: None,
             annotations: None,
             icons: Vec::new(),
+            needs: None,
         }
     }
 
@@ -79,6 +81,14 @@ impl ToolSpec {
     /// An icon, shown where the revision has a place for it.
     pub fn icon(mut self, icon: Icon) -> Self {
         self.icons.push(icon);
+        self
+    }
+
+    /// A capability of the client that the tool cannot do without, or an extension such as
+    /// `com.example/panels`. A stateless request that does not declare it is refused with -32021.
+    /// The handshake revisions have no such error, and their calls come through.
+    pub fn needs_client_capability(mut self, name: &'static str) -> Self {
+        self.needs = Some(name);
         self
     }
 }
@@ -152,14 +162,20 @@ pub struct Reply<'r> {
 }
 
 impl<'r> Reply<'r> {
-    pub(super) fn new(outbox: &'r mut Outbox, revision: &'static Revision) -> Self {
+    pub(super) fn new(
+        outbox: &'r mut Outbox,
+        revision: &'static Revision,
+        preamble: &'r str,
+    ) -> Self {
+        outbox.put(b"{");
+        outbox.put(preamble.as_bytes());
         Self { outbox, revision }
     }
 
     /// A result of one text. Not for a tool with an output schema.
     pub fn text(self, text: &str) -> Answered {
         let mut sink = Sink::plain(self.outbox);
-        sink.raw("{\"content\":[{\"type\":\"text\",\"text\":");
+        sink.raw("\"content\":[{\"type\":\"text\",\"text\":");
         sink.string(text);
         sink.raw("}]}");
         Answered(())
@@ -169,7 +185,7 @@ impl<'r> Reply<'r> {
     /// that.
     pub fn structured(self, fill: impl FnOnce(&mut ObjectWriter<'_>)) -> Answered {
         if self.revision.structured_results {
-            self.outbox.put(b"{\"structuredContent\":");
+            self.outbox.put(b"\"structuredContent\":");
             let mark = self.outbox.mark();
             Sink::plain(self.outbox).object(fill);
             let end = self.outbox.mark();
@@ -178,7 +194,7 @@ impl<'r> Reply<'r> {
             quote_between(self.outbox, mark, end);
         } else {
             self.outbox
-                .put(b"{\"content\":[{\"type\":\"text\",\"text\":\"");
+                .put(b"\"content\":[{\"type\":\"text\",\"text\":\"");
             Sink::quoted(self.outbox).object(fill);
         }
         self.outbox.put(b"\"}]}");
@@ -201,7 +217,7 @@ impl<'r> Reply<'r> {
             code, what, advice, ..
         } = error;
         let mut sink = Sink::plain(self.outbox);
-        sink.raw("{\"content\":[{\"type\":\"text\",\"text\":\"");
+        sink.raw("\"content\":[{\"type\":\"text\",\"text\":\"");
         sink.formatted(format_args!("{code}: {what}. {advice}."));
         sink.raw("\"}],");
         if self.revision.structured_results {

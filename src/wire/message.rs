@@ -14,9 +14,9 @@ pub enum Id<'a> {
 }
 
 impl<'a> Id<'a> {
-    /// MCP allows strings and integers. Integers beyond 64 bits would lose digits, and are not
-    /// taken for an id.
-    fn of(value: Value<'a>) -> Option<Self> {
+    /// The id that a value is, if it is one. MCP allows strings and integers. Integers beyond 64
+    /// bits would lose digits, and are not taken for an id.
+    pub fn of(value: Value<'a>) -> Option<Self> {
         match value {
             Value::String(text) => Some(Self::String(text)),
             Value::Unsigned(number) => Some(Self::Unsigned(number)),

@@ -1,0 +1,185 @@
+//! Open `subscriptions/listen` requests.
+//!
+//! What this server offers never changes while it runs, so nothing but the acknowledgement is ever
+//! sent on a subscription. It is remembered until it is cancelled or the input ends, since its id
+//! is in use until then (2026-07-28, Base Protocol, Patterns, Subscriptions).
+
+use super::errors::{Code, Error};
+use super::revision::Known;
+use crate::limits::{SUBSCRIPTION_ID_BYTES_MAX, SUBSCRIPTIONS_MAX};
+use crate::wire::json::{Object, Value};
+use crate::wire::message::Id;
+
+/// The ids of the open subscriptions, in memory that is claimed once.
+#[derive(Debug)]
+pub struct Subscriptions {
+    open: Vec<(Kept, Known)>,
+}
+
+/// An id that outlives its frame.
+#[derive(Debug)]
+enum Kept {
+    Text {
+        bytes: [u8; SUBSCRIPTION_ID_BYTES_MAX],
+        len: usize,
+    },
+    Unsigned(u64),
+    Signed(i64),
+}
+
+impl Kept {
+    fn of(id: Id<'_>) -> Option<Self> {
+        Some(match id {
+            Id::Unsigned(number) => Self::Unsigned(number),
+            Id::Signed(number) => Self::Signed(number),
+            Id::String(text) => {
+                let mut bytes = [0; SUBSCRIPTION_ID_BYTES_MAX];
+                let len = text.len();
+                bytes.get_mut(..len)?.copy_from_slice(text.as_bytes());
+                Self::Text { bytes, len }
+            }
+        })
+    }
+
+    fn id(&self) -> Id<'_> {
+        match self {
+            Self::Unsigned(number) => Id::Unsigned(*number),
+            Self::Signed(number) => Id::Signed(*number),
+            Self::Text { bytes, len } => {
+                let text = std::str::from_utf8(&bytes[..*len]);
+                Id::String(text.expect("it was copied from a text"))
+            }
+        }
+    }
+}
+
+impl Default for Subscriptions {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Subscriptions {
+    /// None are open.
+    pub fn new() -> Self {
+        Self {
+            open: Vec::with_capacity(SUBSCRIPTIONS_MAX),
+        }
+    }
+
+    /// Whether a subscription of this id is open.
+    #[inline]
+    pub fn holds(&self, id: Id<'_>) -> bool {
+        self.open.iter().any(|(kept, _)| kept.id() == id)
+    }
+
+    /// Opens a subscription of a revision.
+    ///
+    /// # Errors
+    ///
+    /// If there are too many, or the id is too long to be kept.
+    pub fn open(&mut self, id: Id<'_>, known: Known) -> Result<(), Error<'static>> {
+        assert!(!self.holds(id), "an id in use is refused before");
+        if self.open.len() == SUBSCRIPTIONS_MAX {
+            return Err(Error::new(
+                Code::Internal,
+                "too many subscriptions are open",
+            ));
+        }
+        let kept = Kept::of(id).ok_or(Error::new(
+            Code::InvalidRequest,
+            "the id is too long for a subscription",
+        ))?;
+        self.open.push((kept, known));
+        Ok(())
+    }
+
+    /// Closes a subscription, if it is open.
+    pub fn cancel(&mut self, id: Id<'_>) {
+        self.open.retain(|(kept, _)| kept.id() != id);
+    }
+
+    /// Closes all of them, in the order in which they were opened.
+    pub fn close(&mut self, mut each: impl FnMut(Id<'_>, Known)) {
+        for (kept, known) in self.open.drain(..) {
+            each(kept.id(), known);
+        }
+    }
+}
+
+/// Holds the filter of a subscription to its shape. Which notifications it wants does not matter:
+/// none will come.
+///
+/// # Errors
+///
+/// If `notifications` is not there, or is no object, or a known member of it is of another type.
+pub fn wanted(params: Option<Object<'_>>) -> Result<(), Error<'static>> {
+    let filter = params.and_then(|params| params.get("notifications"));
+    let filter = filter
+        .and_then(|filter| filter.as_object())
+        .ok_or(Error::params("notifications must be an object"))?;
+    for (name, value) in filter.iter() {
+        let fits = match name {
+            "toolsListChanged" | "promptsListChanged" | "resourcesListChanged" => {
+                matches!(value, Value::Bool(_))
+            }
+            "resourceSubscriptions" => matches!(value, Value::Array(_)),
+            _ => true,
+        };
+        if !fits {
+            return Err(Error::params(
+                "a member of notifications is of the wrong type",
+            ));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn newest() -> Known {
+        Known::all().last().unwrap()
+    }
+
+    #[test]
+    fn ids_are_kept_by_type_and_value() {
+        let mut subscriptions = Subscriptions::new();
+        let ids = [
+            Id::Unsigned(1),
+            Id::String("1"),
+            Id::Signed(-1),
+            Id::String(""),
+        ];
+        for id in ids {
+            subscriptions.open(id, newest()).unwrap();
+        }
+        subscriptions.cancel(Id::String("1"));
+        subscriptions.cancel(Id::String("2"));
+        assert_eq!(
+            ids.map(|id| subscriptions.holds(id)),
+            [true, false, true, true]
+        );
+        let mut closed = 0;
+        subscriptions.close(|_, _| closed += 1);
+        assert_eq!(closed, 3);
+        assert!(!subscriptions.holds(Id::Unsigned(1)));
+    }
+
+    #[test]
+    fn both_bounds_are_exact() {
+        let mut subscriptions = Subscriptions::new();
+        let long = "x".repeat(SUBSCRIPTION_ID_BYTES_MAX + 1);
+        assert!(subscriptions.open(Id::String(&long), newest()).is_err());
+        assert!(subscriptions.open(Id::String(&long[1..]), newest()).is_ok());
+        for number in 1..SUBSCRIPTIONS_MAX {
+            assert!(
+                subscriptions
+                    .open(Id::Unsigned(number as u64), newest())
+                    .is_ok()
+            );
+        }
+        assert!(subscriptions.open(Id::Unsigned(0), newest()).is_err());
+    }
+}

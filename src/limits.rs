@@ -79,6 +79,10 @@ pub const FLUSH_STALL_MS: u64 = 1_500;
 /// After the end of input: how long flushing may take in all.
 pub const FLUSH_TOTAL_MS: u64 = 10_000;
 
+/// After the end of input: how long before a full output is tried again. A socket tells of room only
+/// when most of its buffer is free, though a slow reader has taken some.
+pub const FLUSH_RETRY_MS: u64 = 100;
+
 /// After a signal: how long flushing may take. Clients send SIGKILL soon after SIGTERM.
 pub const FLUSH_SIGNAL_MS: u64 = 50;
 
@@ -144,5 +148,6 @@ const _: () = {
     assert!(SUBSCRIPTIONS_MAX <= BATCH_MESSAGES_MAX);
     assert!(6 * SUBSCRIPTION_ID_BYTES_MAX <= ERROR_BYTES_MAX);
     assert!(FLUSH_SIGNAL_MS < FLUSH_STALL_MS && FLUSH_STALL_MS < FLUSH_TOTAL_MS);
+    assert!(FLUSH_RETRY_MS < FLUSH_STALL_MS);
     assert!(memory_budget_bytes() <= 48 << 20);
 };

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use super::{Ended, Failure, Transport, Wakeup, Want};
 use crate::engine::Engine;
-use crate::limits::{FLUSH_SIGNAL_MS, FLUSH_STALL_MS, FLUSH_TOTAL_MS, REST_AFTER_MS};
+use crate::limits::{
+    FLUSH_RETRY_MS, FLUSH_SIGNAL_MS, FLUSH_STALL_MS, FLUSH_TOTAL_MS, REST_AFTER_MS,
+};
 
 /// Serves until the end.
 ///
@@ -167,7 +169,7 @@ impl<T: Transport> Driver<'_, T> {
         Ok((!self.rested).then_some(Duration::from_millis(REST_AFTER_MS)))
     }
 
-    /// What is left of the time for flushing.
+    /// How long to wait before the output is tried again, within the time for flushing.
     fn flush_patience(&mut self) -> Result<Duration, Failure> {
         let now = self.transport.now();
         let flush = *self.flush.get_or_insert(Flush {
@@ -181,7 +183,7 @@ impl<T: Transport> Driver<'_, T> {
             let unsent_bytes = self.engine.pending().len();
             return Err(Failure::Stalled { unsent_bytes });
         }
-        Ok(left)
+        Ok(left.min(Duration::from_millis(FLUSH_RETRY_MS)))
     }
 
     fn note(&mut self, wakeup: Wakeup) {
@@ -191,10 +193,9 @@ impl<T: Transport> Driver<'_, T> {
             self.input.orphaned = true;
             self.input.ready = true;
         }
-        if wakeup.output {
+        if wakeup.output || (wakeup.timed_out && self.flush.is_some()) {
             self.output_blocked = false;
-        }
-        if wakeup.timed_out && !self.rested && self.flush.is_none() {
+        } else if wakeup.timed_out && !self.rested {
             self.rest();
         }
     }

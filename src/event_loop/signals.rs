@@ -42,12 +42,11 @@ impl Signals {
         let mut previous = Vec::with_capacity(WATCHED.len() + 1);
         previous.push((libc::SIGPIPE, set(libc::SIGPIPE, libc::SIG_IGN)?));
         for signal in WATCHED {
-            let before = set(signal, wake as *const () as libc::sighandler_t)?;
             // Under nohup a hang-up is to be survived.
-            if signal == libc::SIGHUP && before.sa_sigaction == libc::SIG_IGN {
-                set(signal, libc::SIG_IGN)?;
+            if signal != libc::SIGHUP || !is_ignored(signal)? {
+                let handler = wake as *const () as libc::sighandler_t;
+                previous.push((signal, set(signal, handler)?));
             }
-            previous.push((signal, before));
         }
         Ok(Self {
             receiver,
@@ -90,6 +89,16 @@ fn set(signal: libc::c_int, handler: libc::sighandler_t) -> io::Result<libc::sig
     // constant to ignore or a function that is safe in a handler.
     match unsafe { libc::sigaction(signal, &raw const action, &raw mut before) } {
         0 => Ok(before),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+fn is_ignored(signal: libc::c_int) -> io::Result<bool> {
+    // SAFETY: a `sigaction` of zeros is valid.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: without a new action, the call only writes the present one to a live value.
+    match unsafe { libc::sigaction(signal, std::ptr::null(), &raw mut action) } {
+        0 => Ok(action.sa_sigaction == libc::SIG_IGN),
         _ => Err(io::Error::last_os_error()),
     }
 }

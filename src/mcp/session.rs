@@ -224,7 +224,8 @@ impl Server {
     fn notification(&mut self, notification: Notification<'_>) {
         if notification.method == "notifications/cancelled"
             && let Some(Value::Object(params)) = notification.params
-            && let Some(id) = params.get("requestId").and_then(Id::of)
+            && let Ok([Some(id)]) = params.take(["requestId"])
+            && let Some(id) = Id::of(id)
         {
             self.subscriptions.cancel(id);
         }

@@ -109,7 +109,10 @@ impl<'a> Message<'a> {
             };
         };
         let members = Members::of(object);
-        let id = members.id.and_then(Id::of);
+        // What looks like an answer carries an id of this side's making. To send it back in an
+        // error would look like the answer to a request of the client's own.
+        let answers = members.answers && members.method.is_none();
+        let id = members.id.filter(|_| !answers).and_then(Id::of);
         if let Some(name) = members.duplicate {
             let (id, fault) = match name {
                 "id" => (None, "\"id\" is given more than once"),
@@ -148,7 +151,10 @@ impl<'a> Message<'a> {
     }
 
     fn answer(id: Option<Id<'a>>, members: &Members<'a>) -> Self {
-        let readable = id.is_some() || matches!(members.id, None | Some(Value::Null));
+        let readable = match members.id {
+            None | Some(Value::Null) => true,
+            Some(value) => Id::of(value).is_some(),
+        };
         match (members.answers, readable) {
             (true, true) => Self::Response,
             (true, false) => Self::Invalid {
@@ -237,6 +243,7 @@ mod tests {
                 "invalid None",
             ),
             (r#"{"id":1,"id":2,"params":{},"params":{}}"#, "invalid None"),
+            (r#"{"id":7,"result":{}}"#, "invalid None"),
             ("[]", "invalid None"),
             ("null", "invalid None"),
             ("{}", "invalid None"),

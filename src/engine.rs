@@ -82,6 +82,7 @@ impl Engine {
                     let frame = self.ring.frame_mut(bytes);
                     self.session.handle_frame(frame, bytes, &mut self.outbox);
                     self.framer.consume(&mut self.ring, bytes);
+                    self.starved = !self.ended && self.ring.received().is_empty();
                 }
                 Next::Oversized => self.session.handle_oversized(&mut self.outbox),
                 Next::Partial => {

@@ -141,7 +141,9 @@ fn is_blank(frame: &[u8]) -> bool {
 /// Whether a line looks like the framing of the Language Server Protocol.
 fn has_headers(frame: &[u8]) -> bool {
     const HEADER: &[u8] = b"content-";
-    frame.len() >= HEADER.len() && frame[..HEADER.len()].eq_ignore_ascii_case(HEADER)
+    matches!(frame.first(), Some(b'C' | b'c'))
+        && frame.len() >= HEADER.len()
+        && frame[..HEADER.len()].eq_ignore_ascii_case(HEADER)
 }
 
 /// How a message that stands in a batch differs from one that stands alone.

@@ -213,19 +213,23 @@ impl<'r> Reply<'r> {
         error: ToolError<'_>,
         details: impl FnOnce(&mut ObjectWriter<'_>),
     ) -> Answered {
-        let ToolError {
-            code, what, advice, ..
-        } = error;
         let mut sink = Sink::plain(self.outbox);
         sink.raw("\"content\":[{\"type\":\"text\",\"text\":\"");
-        sink.formatted(format_args!("{code}: {what}. {advice}."));
+        sink.string_part(error.code);
+        sink.raw(": ");
+        let message = sink.part(|sink| {
+            sink.formatted(error.what);
+            sink.raw(". ");
+            sink.string_part(error.advice);
+            sink.raw(".");
+        });
         sink.raw("\"}],");
         if self.revision.structured_results {
             sink.raw("\"structuredContent\":");
             sink.object(|content| {
                 content.object("error", |object| {
-                    object.string("code", code);
-                    object.formatted("message", format_args!("{what}. {advice}."));
+                    object.string("code", error.code);
+                    object.string_again("message", message);
                     object.boolean("retryable", error.retryable);
                     object.object("details", details);
                 });

@@ -4,6 +4,7 @@
 //! what comes out is always one well-formed value on one line.
 
 use std::fmt::{self, Write as _};
+use std::ops::Range;
 
 use super::message::Id;
 use super::outbox::{Mark, Outbox};
@@ -66,6 +67,13 @@ impl<'o> Sink<'o> {
         escape(text.as_bytes(), |run| self.put(run));
     }
 
+    /// A part of a string that can be written again.
+    pub fn part(&mut self, write: impl FnOnce(&mut Self)) -> Part {
+        let start = self.outbox.mark();
+        write(self);
+        Part(start.range_to(self.outbox.mark()))
+    }
+
     /// An integer.
     pub fn unsigned(&mut self, number: u64) {
         let mut digits = [0; 20];
@@ -101,6 +109,9 @@ impl<'o> Sink<'o> {
 
     /// Text from format arguments, inside a string whose quotes are written apart.
     pub fn formatted(&mut self, text: fmt::Arguments<'_>) {
+        if let Some(text) = text.as_str() {
+            return self.string_part(text);
+        }
         struct Parts<'s, 'o>(&'s mut Sink<'o>);
         impl fmt::Write for Parts<'_, '_> {
             fn write_str(&mut self, part: &str) -> fmt::Result {
@@ -145,6 +156,10 @@ impl<'o> Sink<'o> {
     }
 }
 
+/// A part of a string, escaped as it stands in the outbox.
+#[derive(Debug)]
+pub struct Part(Range<usize>);
+
 /// The members of an object that is being written.
 #[derive(Debug)]
 pub struct ObjectWriter<'w> {
@@ -167,6 +182,16 @@ impl ObjectWriter<'_> {
     /// A string.
     pub fn string(&mut self, name: &str, text: &str) {
         self.member(name, |sink| sink.string(text));
+    }
+
+    /// A string that was written before as a part of another.
+    pub fn string_again(&mut self, name: &str, part: Part) {
+        assert!(!self.sink.quoted, "a part is escaped once");
+        self.member(name, |sink| {
+            sink.raw("\"");
+            sink.outbox.put_again(part.0);
+            sink.raw("\"");
+        });
     }
 
     /// A string from format arguments.
@@ -299,7 +324,7 @@ impl EscapeText {
 #[inline]
 fn next_escape(text: &[u8]) -> (usize, Option<Escape>) {
     let mut from = 0;
-    while let Some(offset) = text[from..].iter().position(|&byte| SUSPECT[byte as usize]) {
+    while let Some(offset) = find_suspect(&text[from..]) {
         let at = from + offset;
         let (text, replaced_bytes) = match text[at] {
             b'"' => (EscapeText::Short(*b"\\\""), 1),
@@ -332,6 +357,28 @@ fn next_escape(text: &[u8]) -> (usize, Option<Escape>) {
         return (at, Some(escape));
     }
     (text.len(), None)
+}
+
+/// The place of the first byte that may need an escape. Eight bytes are looked at together: the
+/// highest bit of each lane is set where the lane is suspect. A borrow can set it wrongly above a
+/// lane that is suspect, but never below the first one.
+#[inline]
+fn find_suspect(text: &[u8]) -> Option<usize> {
+    const ONES: u64 = u64::MAX / 255;
+    const HIGHS: u64 = ONES << 7;
+    let below = |word: u64, bound: u8| word.wrapping_sub(ONES * u64::from(bound)) & !word;
+    let is = |word: u64, byte: u8| below(word ^ (ONES * u64::from(byte)), 1);
+    let (words, rest) = text.as_chunks::<8>();
+    for (index, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        let suspects = below(word, 0x20) | is(word, b'"') | is(word, b'\\') | is(word, 0xE2);
+        let lanes = suspects & HIGHS;
+        if lanes != 0 {
+            return Some(8 * index + lanes.trailing_zeros() as usize / 8);
+        }
+    }
+    let offset = rest.iter().position(|&byte| SUSPECT[usize::from(byte)])?;
+    Some(text.len() - rest.len() + offset)
 }
 
 /// Bytes that may need an escape: controls, quote, backslash, and the first byte of U+2028.
@@ -403,6 +450,31 @@ mod tests {
             assert_eq!(copied, format!("{plain}{quoted}"));
             let inner: String = serde_json::from_str(&format!("\"{quoted}\"")).unwrap();
             assert_eq!(inner, plain);
+        }
+    }
+
+    #[test]
+    fn a_suspect_is_found_at_every_place() {
+        for byte in 0..=255_u8 {
+            for len in 1..40 {
+                for at in 0..len {
+                    let mut text = vec![b'x'; len];
+                    text[at] = byte;
+                    let wanted = SUSPECT[usize::from(byte)].then_some(at);
+                    assert_eq!(find_suspect(&text), wanted, "{byte} at {at} of {len}");
+                    text[len - 1] = b'"';
+                    let wanted = if at < len - 1 {
+                        wanted.or(Some(len - 1))
+                    } else {
+                        Some(at)
+                    };
+                    assert_eq!(
+                        find_suspect(&text),
+                        wanted,
+                        "{byte} at {at} of {len}, quoted"
+                    );
+                }
+            }
         }
     }
 

@@ -1,40 +1,47 @@
 //! In the steady state no frame claims heap memory, and hostile frames stay within the budget.
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::cell::Cell;
 
 use rocco::limits::{
-    FRAME_BYTES_MAX, FRAME_BYTES_WARM, OUTBOX_BYTES, RING_BYTES, memory_budget_bytes,
+    ARENA_BYTES_MAX, FRAME_BYTES_MAX, FRAME_BYTES_WARM, OUTBOX_BYTES, PARSER_BYTES_PER_FRAME_BYTE,
+    RESULTS_BYTES_MAX, RING_BYTES, memory_budget_bytes,
 };
 use rocco::task::submit::SubmitTask;
 use rocco::{Info, Server, engine::Engine};
 
 struct Counting;
 
-static CALLS: AtomicUsize = AtomicUsize::new(0);
-static LIVE_BYTES: AtomicUsize = AtomicUsize::new(0);
-static PEAK_BYTES: AtomicUsize = AtomicUsize::new(0);
+thread_local! {
+    /// Of this thread alone, since the test harness has threads of its own.
+    static CALLS: Cell<usize> = const { Cell::new(0) };
+    static LIVE_BYTES: Cell<usize> = const { Cell::new(0) };
+    static PEAK_BYTES: Cell<usize> = const { Cell::new(0) };
+}
+
+fn claimed(bytes: usize) {
+    CALLS.set(CALLS.get() + 1);
+    LIVE_BYTES.set(LIVE_BYTES.get() + bytes);
+    PEAK_BYTES.set(PEAK_BYTES.get().max(LIVE_BYTES.get()));
+}
 
 // SAFETY: every call is handed to the system's allocator as it came; only counters are added.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        CALLS.fetch_add(1, Ordering::Relaxed);
-        let live = LIVE_BYTES.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
-        PEAK_BYTES.fetch_max(live, Ordering::Relaxed);
+        claimed(layout.size());
         // SAFETY: the caller keeps the conditions of `alloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        CALLS.fetch_add(1, Ordering::Relaxed);
-        let live = LIVE_BYTES.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
-        PEAK_BYTES.fetch_max(live, Ordering::Relaxed);
+        claimed(layout.size());
         // SAFETY: the caller keeps the conditions of `alloc_zeroed`.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        LIVE_BYTES.fetch_sub(layout.size(), Ordering::Relaxed);
+        // What the harness has claimed elsewhere may be freed here.
+        LIVE_BYTES.set(LIVE_BYTES.get().saturating_sub(layout.size()));
         // SAFETY: the caller keeps the conditions of `dealloc`.
         unsafe { System.dealloc(block, layout) }
     }
@@ -108,11 +115,11 @@ fn steady_state_claims_no_heap() {
     };
     round(&mut engine);
     round(&mut engine);
-    let before = CALLS.load(Ordering::Relaxed);
+    let before = CALLS.get();
     for _ in 0..1_000 {
         round(&mut engine);
     }
-    let calls = CALLS.load(Ordering::Relaxed) - before;
+    let calls = CALLS.get() - before;
     assert_eq!(
         calls,
         0,
@@ -121,10 +128,36 @@ fn steady_state_claims_no_heap() {
     );
 }
 
+/// Each message of a batch has the whole arena: what the one before it used is free again.
+fn batches_share_one_arena() {
+    let mut engine = engine();
+    exchange(
+        &mut engine,
+        INITIALIZE.replace("2025-11-25", "2025-03-26").as_bytes(),
+    );
+    let files = vec!["1"; 400].join(",");
+    let call = format!(
+        concat!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"#,
+            r#""name":"larry_submit_task","arguments":{{"files":[{}]}}}}}}"#
+        ),
+        files
+    );
+    let batch = vec![call; 1000].join(",");
+    let frame = format!("[{batch}]\n");
+    let held = LIVE_BYTES.get();
+    PEAK_BYTES.set(held);
+    let replied_bytes = exchange(&mut engine, frame.as_bytes());
+    assert!(replied_bytes > RESULTS_BYTES_MAX, "{replied_bytes}");
+    let peak = PEAK_BYTES.get() - held;
+    let parser = frame.len() * PARSER_BYTES_PER_FRAME_BYTE;
+    assert!(peak <= parser + ARENA_BYTES_MAX, "{peak} bytes");
+}
+
 fn hostile_frames_stay_within_the_budget() {
     let mut engine = engine();
     let buffers_bytes = RING_BYTES + OUTBOX_BYTES;
-    let resting_bytes = LIVE_BYTES.load(Ordering::Relaxed);
+    let resting_bytes = LIVE_BYTES.get();
     let repeated = |unit: &str, bytes: usize| {
         let mut frame = unit.repeat(bytes / unit.len());
         frame.push('\n');
@@ -148,10 +181,10 @@ fn hostile_frames_stay_within_the_budget() {
                 format!("[{}1]\n", repeated(unit, bytes - 8)),
             );
             for frame in [open, array.replacen('\n', "", 1)] {
-                let held = LIVE_BYTES.load(Ordering::Relaxed);
-                PEAK_BYTES.store(held, Ordering::Relaxed);
+                let held = LIVE_BYTES.get();
+                PEAK_BYTES.set(held);
                 exchange(&mut engine, frame.as_bytes());
-                let peak = PEAK_BYTES.load(Ordering::Relaxed) - held + buffers_bytes;
+                let peak = PEAK_BYTES.get() - held + buffers_bytes;
                 assert!(
                     peak <= memory_budget_bytes(),
                     "{unit:?} of {bytes}: {peak} bytes"
@@ -159,7 +192,8 @@ fn hostile_frames_stay_within_the_budget() {
             }
         }
     }
-    let kept = LIVE_BYTES.load(Ordering::Relaxed) - resting_bytes;
+    batches_share_one_arena();
+    let kept = LIVE_BYTES.get() - resting_bytes;
     assert!(
         kept <= 1 << 20,
         "{kept} bytes are kept after hostile frames"

@@ -91,9 +91,8 @@ impl Session {
         outbox.begin_frame();
         match self.parser.parse(frame, bytes) {
             Ok(document) => {
-                self.server.handle(document.root(), &self.arena, outbox);
+                self.server.handle(document.root(), &mut self.arena, outbox);
                 self.parser.recycle(document);
-                self.reset_arena();
             }
             Err(_) => {
                 errors::write(outbox, None, Error::new(Code::Parse, no_json));
@@ -115,21 +114,21 @@ impl Session {
         let (subscriptions, catalog) = (&mut self.server.subscriptions, &self.server.catalog);
         subscriptions.close(|id, known| conclude(outbox, id, catalog.identity(known)));
     }
-
-    /// Frees what a frame has put into the arena, and the chunks that a large one has added.
-    fn reset_arena(&mut self) {
-        if self.arena.allocated_bytes() > RESTING_BYTES_MAX {
-            self.arena = new_arena();
-        } else {
-            self.arena.reset();
-        }
-    }
 }
 
 fn new_arena() -> Bump {
     let arena = Bump::with_capacity(ARENA_BYTES_WARM);
     arena.set_allocation_limit(Some(ARENA_BYTES_MAX));
     arena
+}
+
+/// Frees what a message has put into the arena, and the chunks that a large one has added.
+fn reset(arena: &mut Bump) {
+    if arena.allocated_bytes() > RESTING_BYTES_MAX {
+        *arena = new_arena();
+    } else {
+        arena.reset();
+    }
 }
 
 fn is_blank(frame: &[u8]) -> bool {
@@ -162,7 +161,7 @@ enum Answer {
 }
 
 impl Server {
-    fn handle(&mut self, root: Value<'_>, arena: &Bump, outbox: &mut Outbox) {
+    fn handle(&mut self, root: Value<'_>, arena: &mut Bump, outbox: &mut Outbox) {
         let start = outbox.mark();
         match root {
             Value::Array(batch) => self.batch(batch, arena, outbox),
@@ -174,7 +173,7 @@ impl Server {
     }
 
     /// A batch is answered by one array, of one reply to each request (JSON-RPC 2.0, section 6).
-    fn batch(&mut self, batch: Array<'_>, arena: &Bump, outbox: &mut Outbox) {
+    fn batch(&mut self, batch: Array<'_>, arena: &mut Bump, outbox: &mut Outbox) {
         let refuse = |outbox: &mut Outbox, fault| {
             errors::write(outbox, None, Error::new(Code::InvalidRequest, fault));
         };
@@ -210,9 +209,12 @@ impl Server {
         }
     }
 
-    fn message(&mut self, value: Value<'_>, place: Place, arena: &Bump, outbox: &mut Outbox) {
+    fn message(&mut self, value: Value<'_>, place: Place, arena: &mut Bump, outbox: &mut Outbox) {
         match Message::of(value) {
-            Message::Request(request) => self.request(request, place, arena, outbox),
+            Message::Request(request) => {
+                self.request(request, place, arena, outbox);
+                reset(arena);
+            }
             Message::Notification(notification) => self.notification(notification),
             Message::Response => {}
             Message::Invalid { id, fault } => {

@@ -79,8 +79,8 @@ pub const FLUSH_STALL_MS: u64 = 1_500;
 /// After the end of input: how long flushing may take in all.
 pub const FLUSH_TOTAL_MS: u64 = 10_000;
 
-/// After the end of input: how long before a full output is tried again. A socket tells of room only
-/// when most of its buffer is free, though a slow reader has taken some.
+/// After the end of input: how long before a full output is tried again. A socket tells of room
+/// only when most of its buffer is free, though a slow reader has taken some.
 pub const FLUSH_RETRY_MS: u64 = 100;
 
 /// After a signal: how long flushing may take. Clients send SIGKILL soon after SIGTERM.

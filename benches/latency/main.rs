@@ -1,0 +1,94 @@
+//! The latency tracker: the real program as a subprocess, beside a floor.
+//!
+//! `cargo bench --bench latency` measures, prints a table and appends a line to
+//! profiling/history.jsonl. `-- --against COMMIT` compares with an earlier line, `-- --quick` takes
+//! a tenth of the time, `-- --chart` draws the history and measures nothing.
+//!
+//! The floor is this program itself, started with `--floor`: it reads, splices the id into a canned
+//! reply of the same length and writes, blocking and without JSON. Both are measured in turns in
+//! one run, so that every figure is also a ratio to what the machine allows at that moment.
+
+mod chart;
+mod client;
+mod compare;
+mod floor;
+mod history;
+mod measure;
+
+use std::process::ExitCode;
+
+use measure::Effort;
+
+const USAGE: &str = "latency [--quick] [--no-history] [--against COMMIT] [--chart]";
+
+/// What the command line asks for.
+#[derive(Debug, Default)]
+struct Wish {
+    quick: bool,
+    no_history: bool,
+    against: Option<String>,
+    chart: bool,
+    /// `cargo test --benches`: show that it runs.
+    test: bool,
+}
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    if let Some(reply_bytes) = floor::asked_for(std::env::args()) {
+        floor::serve(reply_bytes);
+        return ExitCode::SUCCESS;
+    }
+    if let Some((kind, count)) = steady_asked_for(std::env::args()) {
+        measure::steady(&kind, count);
+        return ExitCode::SUCCESS;
+    }
+    let mut wish = Wish::default();
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--quick" => wish.quick = true,
+            "--no-history" => wish.no_history = true,
+            "--chart" => wish.chart = true,
+            "--against" => wish.against = arguments.next(),
+            "--test" => wish.test = true,
+            "--bench" => {}
+            _ => {
+                eprintln!("{USAGE}");
+                return ExitCode::from(2);
+            }
+        }
+    }
+    if wish.chart {
+        return chart::draw();
+    }
+    run(&wish)
+}
+
+/// Whether this process was started to give valgrind something to count.
+fn steady_asked_for(mut arguments: impl Iterator<Item = String>) -> Option<(String, usize)> {
+    arguments.by_ref().find(|argument| argument == "--steady")?;
+    Some((arguments.next()?, arguments.next()?.parse().ok()?))
+}
+
+fn run(wish: &Wish) -> ExitCode {
+    let effort = match (wish.test, wish.quick) {
+        (true, _) => Effort::TEST,
+        (_, true) => Effort::QUICK,
+        _ => Effort::FULL,
+    };
+    let figures = measure::all(effort);
+    let line = history::Line::now(figures);
+    line.print();
+    if let Some(commit) = &wish.against {
+        match history::find(commit) {
+            Some(then) => compare::print(&then, &line),
+            None => {
+                eprintln!("no line of commit {commit} in {}", history::PATH);
+                return ExitCode::FAILURE;
+            }
+        }
+    }
+    if !wish.test && !wish.no_history {
+        history::append(&line);
+    }
+    ExitCode::SUCCESS
+}

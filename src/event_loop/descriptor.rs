@@ -84,6 +84,17 @@ impl Descriptor {
         if self.reading == Method::Poll && !is_ready(self.fd, libc::POLLIN)? {
             return Err(io::ErrorKind::WouldBlock.into());
         }
+        self.read_ready(into)
+    }
+
+    /// Reads what a wait has just said to be there, by the cheapest call there is. Only another
+    /// process that reads the same pipe could have taken it in between; then this waits for more,
+    /// or for a signal.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn read_ready(&mut self, into: &mut [u8]) -> io::Result<usize> {
         // SAFETY: the pointer and the length are those of a live slice that is borrowed for the
         // call, which writes at most that many bytes.
         counted(unsafe { libc::read(self.fd, into.as_mut_ptr().cast(), into.len()) })

@@ -58,6 +58,8 @@ pub struct Stdio {
     poll: Poll,
     events: Events,
     input: Port,
+    /// The last wait has said that there is something to read, and nothing was read since.
+    input_told: bool,
     output: Port,
     /// Whether room to write is being waited for.
     output_wanted: bool,
@@ -85,6 +87,7 @@ impl Stdio {
             poll,
             events: Events::with_capacity(TOKENS),
             input,
+            input_told: false,
             output,
             output_wanted: false,
             signals,
@@ -131,6 +134,7 @@ impl Stdio {
             match event.token() {
                 INPUT => {
                     wakeup.input |= event.is_readable();
+                    self.input_told |= event.is_readable();
                     wakeup.input_closed |= event.is_read_closed() || event.is_error();
                 }
                 OUTPUT => {
@@ -182,7 +186,11 @@ impl Transport for Stdio {
     }
 
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let count = self.input.descriptor.read(into)?;
+        let count = if std::mem::take(&mut self.input_told) {
+            self.input.descriptor.read_ready(into)?
+        } else {
+            self.input.descriptor.read(into)?
+        };
         if !self.heard {
             self.watch_parent();
         }

@@ -42,15 +42,18 @@ fn main() -> ExitCode {
         measure::steady(&kind, count);
         return ExitCode::SUCCESS;
     }
-    let mut wish = Wish::default();
+    // `cargo bench` says `--bench`; without it this is `cargo test --benches`.
+    let mut wish = Wish {
+        test: true,
+        ..Wish::default()
+    };
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--quick" => wish.quick = true,
             "--no-history" => wish.no_history = true,
             "--chart" => wish.chart = true,
             "--against" => wish.against = arguments.next(),
-            "--test" => wish.test = true,
-            "--bench" => {}
+            "--bench" => wish.test = false,
             _ => {
                 eprintln!("{USAGE}");
                 return ExitCode::from(2);

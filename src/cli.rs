@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use rocco::limits::BUSY_POLL_US_MAX;
+
 /// What the person asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Command {
@@ -9,8 +11,11 @@ pub(crate) enum Command {
     Help,
     /// The version.
     Version,
-    /// Serve on stdin and stdout.
-    Mcp,
+    /// Serve on stdin and stdout, and look for input for so long before sleeping.
+    Mcp {
+        /// In microseconds; 0 is not at all.
+        busy_poll_us: u64,
+    },
     /// What `rocco mcp` takes.
     McpHelp,
     /// Talk to a server of its own and show what a client sees.
@@ -24,6 +29,8 @@ pub(crate) enum Misuse {
     Unknown(String, &'static str),
     /// Nothing may follow what stands before it.
     Surplus(String),
+    /// A number of microseconds is missing, or beyond its bound.
+    Microseconds(String),
 }
 
 impl fmt::Display for Misuse {
@@ -36,6 +43,10 @@ impl fmt::Display for Misuse {
                 )
             }
             Self::Surplus(argument) => write!(f, "surplus argument {argument:?}"),
+            Self::Microseconds(argument) => write!(
+                f,
+                "--busy-poll wants 1 to {BUSY_POLL_US_MAX} microseconds, not {argument:?}"
+            ),
         }?;
         f.write_str(" Try: rocco help")
     }
@@ -57,7 +68,7 @@ const fn word(text: &'static str, command: Command, next: &'static [Word]) -> Wo
 }
 
 const WORDS: &[Word] = &[
-    word("mcp", Command::Mcp, MCP_FLAGS),
+    word("mcp", Command::Mcp { busy_poll_us: 0 }, MCP_FLAGS),
     word("help", Command::Help, &[word("mcp", Command::McpHelp, &[])]),
     word("--help", Command::Help, &[]),
     word("-h", Command::Help, &[]),
@@ -65,8 +76,11 @@ const WORDS: &[Word] = &[
     word("-V", Command::Version, &[]),
 ];
 
+const BUSY_POLL: &str = "--busy-poll";
+
 const MCP_FLAGS: &[Word] = &[
     word("--check", Command::McpCheck, &[]),
+    word(BUSY_POLL, Command::Mcp { busy_poll_us: 0 }, &[]),
     word("--help", Command::McpHelp, &[]),
     word("-h", Command::McpHelp, &[]),
     word("--version", Command::Version, &[]),
@@ -79,7 +93,8 @@ const MCP_FLAGS: &[Word] = &[
 /// The first argument that cannot stand where it stands.
 pub(crate) fn command(arguments: impl IntoIterator<Item = String>) -> Result<Command, Misuse> {
     let (mut command, mut words) = (Command::Help, WORDS);
-    for argument in arguments {
+    let mut arguments = arguments.into_iter();
+    while let Some(argument) = arguments.next() {
         let Some(word) = words.iter().find(|word| word.text == argument) else {
             let near = |word: &&Word| distance(word.text, &argument);
             return Err(match words.iter().min_by_key(near) {
@@ -88,8 +103,19 @@ pub(crate) fn command(arguments: impl IntoIterator<Item = String>) -> Result<Com
             });
         };
         (command, words) = (word.command, word.next);
+        if word.text == BUSY_POLL {
+            let busy_poll_us = microseconds(arguments.next().unwrap_or_default())?;
+            command = Command::Mcp { busy_poll_us };
+        }
     }
     Ok(command)
+}
+
+fn microseconds(argument: String) -> Result<u64, Misuse> {
+    match argument.parse() {
+        Ok(number @ 1..=BUSY_POLL_US_MAX) => Ok(number),
+        _ => Err(Misuse::Microseconds(argument)),
+    }
 }
 
 /// How many letters have to be put in, taken out or replaced to make one word of the other.
@@ -124,7 +150,8 @@ mod tests {
             ("help", Command::Help),
             ("-h", Command::Help),
             ("help mcp", Command::McpHelp),
-            ("mcp", Command::Mcp),
+            ("mcp", Command::Mcp { busy_poll_us: 0 }),
+            ("mcp --busy-poll 50", Command::Mcp { busy_poll_us: 50 }),
             ("mcp --help", Command::McpHelp),
             ("mcp --check", Command::McpCheck),
             ("--version", Command::Version),
@@ -151,6 +178,18 @@ mod tests {
             (
                 "mcp --chekc",
                 r#"unknown argument "--chekc"; did you mean "--check"? Try: rocco help"#,
+            ),
+            (
+                "mcp --busy-poll",
+                r#"--busy-poll wants 1 to 1000 microseconds, not "" Try: rocco help"#,
+            ),
+            (
+                "mcp --busy-poll 0",
+                r#"--busy-poll wants 1 to 1000 microseconds, not "0" Try: rocco help"#,
+            ),
+            (
+                "mcp --busy-poll 1001",
+                r#"--busy-poll wants 1 to 1000 microseconds, not "1001" Try: rocco help"#,
             ),
             ("mcp --check x", r#"surplus argument "x" Try: rocco help"#),
         ] {

@@ -73,6 +73,13 @@ pub const RESTING_BYTES_MAX: usize = 64 << 10;
 /// was not the end, and gives large buffers back.
 pub const REST_AFTER_MS: u64 = 100;
 
+/// The longest time that `--busy-poll` may spin before it sleeps, in microseconds. Beyond a
+/// millisecond the CPU that it burns buys nothing.
+pub const BUSY_POLL_US_MAX: u64 = 1_000;
+
+/// Turns that may pass without a look at signals and at the reader while spinning finds input.
+pub const BUSY_TURNS_MAX: u32 = 64;
+
 /// After the end of input: how long the reader may take no byte before its replies are given up.
 pub const FLUSH_STALL_MS: u64 = 1_500;
 

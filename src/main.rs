@@ -7,6 +7,7 @@ mod cli;
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use rocco::task::submit::SubmitTask;
 use rocco::{Info, Server, event_loop};
@@ -41,6 +42,9 @@ usage
   rocco mcp --check    start a server of its own, do the handshake, list the tools, make one
                        call, and print what a client will see
   rocco mcp --help     this text
+  rocco mcp --busy-poll US
+                       look for input for so many microseconds before sleeping, 1 to 1000:
+                       faster replies, for a CPU's time while the client talks
 
 Each line is one JSON-RPC message. Replies go to stdout and nothing else does; a word on what
 went wrong goes to stderr.
@@ -58,7 +62,7 @@ fn main() -> ExitCode {
     let arguments = std::env::args_os().skip(1);
     let arguments = arguments.map(|argument| argument.to_string_lossy().into_owned());
     match cli::command(arguments) {
-        Ok(Command::Mcp) => mcp(),
+        Ok(Command::Mcp { busy_poll_us }) => mcp(Duration::from_micros(busy_poll_us)),
         Ok(Command::Help) => print(HELP),
         Ok(Command::McpHelp) => print(MCP_HELP),
         Ok(Command::Version) => print(concat!("rocco ", env!("CARGO_PKG_VERSION"), "\n")),
@@ -70,7 +74,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn mcp() -> ExitCode {
+fn mcp(busy_poll: Duration) -> ExitCode {
     if event_loop::input_is_terminal() {
         event_loop::complain(format_args!(
             "waiting for JSON-RPC, one message a line; Ctrl-D or Ctrl-C to leave"
@@ -80,7 +84,10 @@ fn mcp() -> ExitCode {
         .title("Rocco")
         .description("Hands bounded coding tasks to an executor.")
         .instructions(INSTRUCTIONS);
-    Server::new(info).tool(SubmitTask).run_stdio()
+    Server::new(info)
+        .tool(SubmitTask)
+        .busy_poll(busy_poll)
+        .run_stdio()
 }
 
 fn print(text: &str) -> ExitCode {

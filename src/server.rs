@@ -1,10 +1,11 @@
 //! A server with tools of your own.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use crate::engine::Engine;
 use crate::event_loop::{self, Ended, Failure};
-use crate::limits::TOOLS_MAX;
+use crate::limits::{BUSY_POLL_US_MAX, TOOLS_MAX};
 use crate::mcp::catalog::Info;
 use crate::mcp::tool::{Answered, Call, Reply, Tool, ToolSpec};
 
@@ -52,6 +53,7 @@ pub struct Server {
     info: Info,
     tools: Vec<Box<dyn Tool>>,
     page_tools: usize,
+    busy_poll: Duration,
 }
 
 impl std::fmt::Debug for Server {
@@ -69,6 +71,7 @@ impl Server {
             info,
             tools: Vec::new(),
             page_tools: TOOLS_MAX,
+            busy_poll: Duration::ZERO,
         }
     }
 
@@ -101,6 +104,14 @@ impl Server {
         self
     }
 
+    /// Looks for input for so long before sleeping, at most
+    /// [`BUSY_POLL_US_MAX`](crate::limits::BUSY_POLL_US_MAX): a faster reply where a CPU can be
+    /// spared. Without a word it sleeps at once.
+    pub fn busy_poll(mut self, time: Duration) -> Self {
+        self.busy_poll = time.min(Duration::from_micros(BUSY_POLL_US_MAX));
+        self
+    }
+
     /// The server without a transport, for tests and for transports of your own.
     ///
     /// # Panics
@@ -120,7 +131,8 @@ impl Server {
     ///
     /// As [`Server::into_engine`].
     pub fn serve_stdio(self) -> Result<Ended, Failure> {
-        event_loop::serve_stdio(&mut self.into_engine())
+        let busy_poll = self.busy_poll;
+        event_loop::serve_stdio(&mut self.into_engine(), busy_poll)
     }
 
     /// As [`Server::serve_stdio`], with one line on stderr and exit code 1 for a failure: a whole

@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind};
 use std::time::Duration;
 
 use proptest::prelude::*;
-use rocco::event_loop::drive::drive;
+use rocco::event_loop::drive::{drive, drive_busily};
 use rocco::event_loop::{Ended, Failure, Transport, Wakeup, Want};
 use rocco::limits::{FLUSH_STALL_MS, REST_AFTER_MS, RING_BYTES};
 use rocco::task::submit::SubmitTask;
@@ -181,6 +181,10 @@ impl Transport for Scripted {
     fn now(&self) -> Duration {
         self.now
     }
+
+    fn relax(&mut self) {
+        self.now += Duration::from_micros(7);
+    }
 }
 
 proptest! {
@@ -196,11 +200,13 @@ proptest! {
         seed in any::<u64>(),
         deaf_waits in 0usize..40,
         repeats in 1usize..40,
+        busy_us in prop::sample::select(vec![0, 0, 1, 50]),
     ) {
         let input = [SESSION, "\n"].concat().repeat(repeats);
         let mut transport = Scripted::new(input.as_bytes(), &pieces, seed);
         transport.deaf_waits = deaf_waits;
-        let ended = drive(&mut engine(), &mut transport);
+        let busy_poll = Duration::from_micros(busy_us);
+        let ended = drive_busily(&mut engine(), &mut transport, busy_poll);
         prop_assert!(matches!(ended, Ok(Ended::Input)), "{ended:?}");
         prop_assert!(transport.output == plain(input.as_bytes()));
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::{Ended, Failure, Transport, Wakeup, Want};
 use crate::engine::Engine;
 use crate::limits::{
-    FLUSH_RETRY_MS, FLUSH_SIGNAL_MS, FLUSH_STALL_MS, FLUSH_TOTAL_MS, REST_AFTER_MS,
+    BUSY_TURNS_MAX, FLUSH_RETRY_MS, FLUSH_SIGNAL_MS, FLUSH_STALL_MS, FLUSH_TOTAL_MS, REST_AFTER_MS,
 };
 
 /// Serves until the end.
@@ -18,6 +18,20 @@ use crate::limits::{
 ///
 /// See [`Failure`].
 pub fn drive<T: Transport>(engine: &mut Engine, transport: &mut T) -> Result<Ended, Failure> {
+    drive_busily(engine, transport, Duration::ZERO)
+}
+
+/// As [`drive`], but looks for input for so long before it sleeps. That saves the wake-up where a
+/// CPU can be spared for it, and costs that CPU.
+///
+/// # Errors
+///
+/// See [`Failure`].
+pub fn drive_busily<T: Transport>(
+    engine: &mut Engine,
+    transport: &mut T,
+    busy_poll: Duration,
+) -> Result<Ended, Failure> {
     let mut driver = Driver {
         engine,
         transport,
@@ -30,6 +44,8 @@ pub fn drive<T: Transport>(engine: &mut Engine, transport: &mut T) -> Result<End
         output_blocked: false,
         rested: false,
         flush: None,
+        busy_poll,
+        busy_turns: 0,
     };
     driver.run()
 }
@@ -44,6 +60,10 @@ struct Driver<'d, T> {
     rested: bool,
     /// Replies are being flushed against a deadline, since no more input will come.
     flush: Option<Flush>,
+    /// How long to look for input before sleeping.
+    busy_poll: Duration,
+    /// Turns since the last wait.
+    busy_turns: u32,
 }
 
 struct Input {
@@ -73,6 +93,9 @@ impl<T: Transport> Driver<'_, T> {
             }
             if self.engine.is_drained() {
                 return Ok(Ended::Input);
+            }
+            if self.spin()? {
+                continue;
             }
             let timeout = self.patience()?;
             let want = Want {
@@ -152,6 +175,32 @@ impl<T: Transport> Driver<'_, T> {
                 _ => return Err(Failure::Write(error)),
             },
         }
+        Ok(false)
+    }
+
+    /// Looks for input for a while instead of sleeping, giving the CPU to whoever wants it between
+    /// two looks. Tells whether there was some.
+    fn spin(&mut self) -> Result<bool, Failure> {
+        let idle = !self.input.ready && !self.input.ended && !self.output_blocked;
+        if self.busy_poll.is_zero() || !idle || self.engine.can_serve() {
+            return Ok(false);
+        }
+        self.busy_turns += 1;
+        if self.busy_turns > BUSY_TURNS_MAX {
+            self.busy_turns = 0;
+            return Ok(false);
+        }
+        let until = self.transport.now() + self.busy_poll;
+        while self.transport.now() < until {
+            self.input.ready = true;
+            self.read()?;
+            if self.engine.can_serve() || self.input.ended {
+                return Ok(true);
+            }
+            self.transport.relax();
+        }
+        self.input.ready = false;
+        self.busy_turns = 0;
         Ok(false)
     }
 

@@ -125,17 +125,21 @@ pub trait Transport {
 
     /// The time since some start.
     fn now(&self) -> Duration;
+
+    /// Gives the CPU to whoever wants it, between two looks for input.
+    fn relax(&mut self) {}
 }
 
-/// Serves on stdin and stdout of this process.
+/// Serves on stdin and stdout of this process, and looks for input for `busy_poll` before it
+/// sleeps.
 ///
 /// # Errors
 ///
 /// See [`Failure`].
-pub fn serve_stdio(engine: &mut Engine) -> Result<Ended, Failure> {
+pub fn serve_stdio(engine: &mut Engine, busy_poll: Duration) -> Result<Ended, Failure> {
     return_large_blocks();
     let mut transport = stdio::Stdio::open().map_err(Failure::Wait)?;
-    drive::drive(engine, &mut transport)
+    drive::drive_busily(engine, &mut transport, busy_poll)
 }
 
 /// Has the allocator hand large blocks back to the system as soon as they are freed. Left alone,

@@ -208,4 +208,8 @@ impl Transport for Stdio {
     fn now(&self) -> Duration {
         self.start.elapsed()
     }
+
+    fn relax(&mut self) {
+        std::thread::yield_now();
+    }
 }

@@ -42,10 +42,10 @@ impl fmt::Display for Misuse {
                     "unknown argument {argument:?}; did you mean {nearest:?}?"
                 )
             }
-            Self::Surplus(argument) => write!(f, "surplus argument {argument:?}"),
+            Self::Surplus(argument) => write!(f, "surplus argument {argument:?}."),
             Self::Microseconds(argument) => write!(
                 f,
-                "--busy-poll wants 1 to {BUSY_POLL_US_MAX} microseconds, not {argument:?}"
+                "--busy-poll wants 1 to {BUSY_POLL_US_MAX} microseconds, not {argument:?}."
             ),
         }?;
         f.write_str(" Try: rocco help")
@@ -96,11 +96,14 @@ pub(crate) fn command(arguments: impl IntoIterator<Item = String>) -> Result<Com
     let mut arguments = arguments.into_iter();
     while let Some(argument) = arguments.next() {
         let Some(word) = words.iter().find(|word| word.text == argument) else {
-            let near = |word: &&Word| distance(word.text, &argument);
-            return Err(match words.iter().min_by_key(near) {
-                Some(nearest) => Misuse::Unknown(argument, nearest.text),
-                None => Misuse::Surplus(argument),
-            });
+            // Every argument is near to a flag of one letter.
+            let spelt = words.iter().filter(|word| word.text.len() > 2);
+            return Err(
+                match spelt.min_by_key(|word| distance(word.text, &argument)) {
+                    Some(nearest) => Misuse::Unknown(argument, nearest.text),
+                    None => Misuse::Surplus(argument),
+                },
+            );
         };
         (command, words) = (word.command, word.next);
         if word.text == BUSY_POLL {
@@ -181,17 +184,17 @@ mod tests {
             ),
             (
                 "mcp --busy-poll",
-                r#"--busy-poll wants 1 to 1000 microseconds, not "" Try: rocco help"#,
+                r#"--busy-poll wants 1 to 1000 microseconds, not "". Try: rocco help"#,
             ),
             (
                 "mcp --busy-poll 0",
-                r#"--busy-poll wants 1 to 1000 microseconds, not "0" Try: rocco help"#,
+                r#"--busy-poll wants 1 to 1000 microseconds, not "0". Try: rocco help"#,
             ),
             (
                 "mcp --busy-poll 1001",
-                r#"--busy-poll wants 1 to 1000 microseconds, not "1001" Try: rocco help"#,
+                r#"--busy-poll wants 1 to 1000 microseconds, not "1001". Try: rocco help"#,
             ),
-            ("mcp --check x", r#"surplus argument "x" Try: rocco help"#),
+            ("mcp --check x", r#"surplus argument "x". Try: rocco help"#),
         ] {
             assert_eq!(parsed(line), Err(wanted.to_owned()), "{line}");
         }

@@ -86,10 +86,7 @@ impl Engine {
                 }
                 Next::Oversized => self.session.handle_oversized(&mut self.outbox),
                 Next::Partial => {
-                    self.starved = true;
-                    if self.ended {
-                        self.session.handle_eof(&mut self.outbox);
-                    }
+                    self.starved = !self.ended || !self.session.conclude(&mut self.outbox);
                 }
             }
         }

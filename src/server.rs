@@ -138,7 +138,8 @@ impl Server {
     /// As [`Server::serve_stdio`], with one line on stderr and exit code 1 for a failure: a whole
     /// `main`.
     pub fn run_stdio(self) -> ExitCode {
-        match self.serve_stdio() {
+        let busy_poll = self.busy_poll;
+        match event_loop::serve_stdio_and_exit(&mut self.into_engine(), busy_poll) {
             Ok(_) => ExitCode::SUCCESS,
             Err(failure) => {
                 event_loop::complain(format_args!("{failure}"));

@@ -135,7 +135,7 @@ fn batches_share_one_arena() {
         &mut engine,
         INITIALIZE.replace("2025-11-25", "2025-03-26").as_bytes(),
     );
-    let files = vec!["1"; 400].join(",");
+    let files = vec!["\"a\""; 1000].join(",");
     let call = format!(
         concat!(
             r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"#,
@@ -143,12 +143,12 @@ fn batches_share_one_arena() {
         ),
         files
     );
-    let batch = vec![call; 1000].join(",");
+    let batch = vec![call; 250].join(",");
     let frame = format!("[{batch}]\n");
     let held = LIVE_BYTES.get();
     PEAK_BYTES.set(held);
     let replied_bytes = exchange(&mut engine, frame.as_bytes());
-    assert!(replied_bytes > RESULTS_BYTES_MAX, "{replied_bytes}");
+    assert!(replied_bytes > RESULTS_BYTES_MAX / 2, "{replied_bytes}");
     let peak = PEAK_BYTES.get() - held;
     let parser = frame.len() * PARSER_BYTES_PER_FRAME_BYTE;
     assert!(peak <= parser + ARENA_BYTES_MAX, "{peak} bytes");

@@ -218,7 +218,8 @@ fn twins_are_refused_at_start() {
 #[test]
 #[should_panic(expected = "a schema of bad is no object")]
 fn a_schema_that_is_no_object_is_refused_at_start() {
-    let spec = ToolSpec::new("bad", "", "[]");
+    let nested = r#"{"properties":{"a":{"type":"object"}}}"#;
+    let spec = ToolSpec::new("bad", "", nested);
     Server::new(Info::new("bad", "0"))
         .tool_fn(spec, |_, reply| reply.text(""))
         .into_engine();

@@ -84,17 +84,6 @@ impl Descriptor {
         if self.reading == Method::Poll && !is_ready(self.fd, libc::POLLIN)? {
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        self.read_ready(into)
-    }
-
-    /// Reads what a wait has just said to be there, by the cheapest call there is. Only another
-    /// process that reads the same pipe could have taken it in between; then this waits for more,
-    /// or for a signal.
-    ///
-    /// # Errors
-    ///
-    /// What the system says.
-    pub fn read_ready(&mut self, into: &mut [u8]) -> io::Result<usize> {
         // SAFETY: the pointer and the length are those of a live slice that is borrowed for the
         // call, which writes at most that many bytes.
         counted(unsafe { libc::read(self.fd, into.as_mut_ptr().cast(), into.len()) })
@@ -132,6 +121,12 @@ impl Descriptor {
         }
         Ok(written)
     }
+}
+
+/// Whether a descriptor is a terminal.
+pub fn is_terminal(fd: RawFd) -> bool {
+    // SAFETY: isatty(3) takes any integer, and says no to one that is no descriptor.
+    unsafe { libc::isatty(fd) == 1 }
 }
 
 fn write(fd: RawFd, from: &[u8]) -> io::Result<usize> {

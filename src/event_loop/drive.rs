@@ -135,8 +135,7 @@ impl<T: Transport> Driver<'_, T> {
                 ErrorKind::Interrupted => {}
                 ErrorKind::WouldBlock if self.input.orphaned => self.end_of_input(),
                 ErrorKind::WouldBlock => self.input.ready = false,
-                // A socket that was closed with replies unread says so once, after its data. A
-                // terminal that hung up says so on every read.
+                // A socket that was closed with replies unread says so once, after its data.
                 _ if is_hangup(&error) => self.end_of_input(),
                 _ => return Err(Failure::Read(error)),
             },
@@ -290,5 +289,5 @@ fn is_hangup(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         ErrorKind::BrokenPipe | ErrorKind::ConnectionReset | ErrorKind::NotConnected
-    ) || error.raw_os_error() == Some(libc::EIO)
+    )
 }

@@ -52,7 +52,8 @@ impl fmt::Display for Failure {
             Self::Write(error) => write!(f, "cannot write standard output: {error}"),
             Self::Stalled { unsent_bytes } => write!(
                 f,
-                "the input has ended, but nobody reads the output: {unsent_bytes} bytes are lost"
+                "the input has ended, and the output was not read in time: \
+                 {unsent_bytes} bytes are lost"
             ),
         }
     }
@@ -142,6 +143,19 @@ pub fn serve_stdio(engine: &mut Engine, busy_poll: Duration) -> Result<Ended, Fa
     drive::drive_busily(engine, &mut transport, busy_poll)
 }
 
+/// As [`serve_stdio`], for a process that ends afterwards. A signal that comes after the end finds
+/// it still watched, so that it cannot turn the exit code into a death by signal.
+///
+/// # Errors
+///
+/// See [`Failure`].
+pub fn serve_stdio_and_exit(engine: &mut Engine, busy_poll: Duration) -> Result<Ended, Failure> {
+    return_large_blocks();
+    let transport = stdio::Stdio::open().map_err(Failure::Wait)?;
+    let mut transport = std::mem::ManuallyDrop::new(transport);
+    drive::drive_busily(engine, &mut *transport, busy_poll)
+}
+
 /// Has the allocator hand large blocks back to the system as soon as they are freed. Left alone,
 /// glibc learns from the first long frame to keep blocks of that size.
 fn return_large_blocks() {
@@ -162,6 +176,5 @@ pub fn complain(text: fmt::Arguments<'_>) {
 
 /// Whether standard input is a terminal, at which a person may wonder what is going on.
 pub fn input_is_terminal() -> bool {
-    use std::io::IsTerminal as _;
-    io::stdin().is_terminal()
+    descriptor::is_terminal(libc::STDIN_FILENO)
 }

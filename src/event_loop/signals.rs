@@ -20,6 +20,7 @@ pub struct Signals {
     receiver: pipe::Receiver,
     _sender: pipe::Sender,
     previous: Previous,
+    mask: Mask,
 }
 
 struct Previous(Vec<(libc::c_int, libc::sigaction)>);
@@ -52,6 +53,7 @@ impl Signals {
             receiver,
             _sender: sender,
             previous: Previous(previous),
+            mask: Mask::unblock()?,
         })
     }
 
@@ -67,8 +69,46 @@ impl Signals {
     }
 }
 
+/// The mask that was inherited. A parent may have blocked what it means to send later.
+struct Mask(libc::sigset_t);
+
+impl std::fmt::Debug for Mask {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Mask")
+    }
+}
+
+impl Mask {
+    /// Lets the watched signals through to this thread.
+    fn unblock() -> io::Result<Self> {
+        // SAFETY: a set of zeros is a value of the type, and is emptied right away.
+        let (mut watched, mut before): (libc::sigset_t, libc::sigset_t) =
+            unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
+        // SAFETY: the pointers are to live sets, and the numbers are those of signals.
+        let outcome = unsafe {
+            libc::sigemptyset(&raw mut watched);
+            for signal in WATCHED {
+                libc::sigaddset(&raw mut watched, signal);
+            }
+            libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const watched, &raw mut before)
+        };
+        match outcome {
+            0 => Ok(Self(before)),
+            error => Err(io::Error::from_raw_os_error(error)),
+        }
+    }
+
+    fn restore(&self) {
+        // SAFETY: the set is one that the system gave.
+        unsafe {
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.0, std::ptr::null_mut());
+        }
+    }
+}
+
 impl Drop for Signals {
     fn drop(&mut self) {
+        self.mask.restore();
         for (signal, action) in &self.previous.0 {
             // SAFETY: the action is one that the system gave for this signal.
             unsafe { libc::sigaction(*signal, action, std::ptr::null_mut()) };

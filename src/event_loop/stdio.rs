@@ -12,7 +12,7 @@ use mio::event::Event;
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Registry, Token};
 
-use super::descriptor::Descriptor;
+use super::descriptor::{self, Descriptor};
 use super::signals::Signals;
 use super::{Transport, Wakeup, Want, parent};
 
@@ -34,6 +34,7 @@ const OUTPUT_IDLE: Interest = Interest::WRITABLE;
 struct Port {
     descriptor: Descriptor,
     pollable: bool,
+    terminal: bool,
 }
 
 impl Port {
@@ -42,12 +43,33 @@ impl Port {
             Ok(()) => Ok(Self {
                 descriptor: Descriptor::new(fd),
                 pollable: true,
+                terminal: descriptor::is_terminal(fd),
             }),
             Err(error) if error.kind() == ErrorKind::PermissionDenied => Ok(Self {
                 descriptor: Descriptor::always_ready(fd),
                 pollable: false,
+                terminal: false,
             }),
             Err(error) => Err(error),
+        }
+    }
+
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let outcome = self.descriptor.read(into);
+        outcome.map_err(|error| self.hangup_or(error))
+    }
+
+    fn write(&mut self, from: &[u8]) -> io::Result<usize> {
+        let outcome = self.descriptor.write(from);
+        outcome.map_err(|error| self.hangup_or(error))
+    }
+
+    /// A terminal that hung up says EIO, which means a failure anywhere else.
+    fn hangup_or(&self, error: io::Error) -> io::Error {
+        if self.terminal && error.raw_os_error() == Some(libc::EIO) {
+            ErrorKind::BrokenPipe.into()
+        } else {
+            error
         }
     }
 }
@@ -58,8 +80,6 @@ pub struct Stdio {
     poll: Poll,
     events: Events,
     input: Port,
-    /// The last wait has said that there is something to read, and nothing was read since.
-    input_told: bool,
     output: Port,
     /// Whether room to write is being waited for.
     output_wanted: bool,
@@ -87,7 +107,6 @@ impl Stdio {
             poll,
             events: Events::with_capacity(TOKENS),
             input,
-            input_told: false,
             output,
             output_wanted: false,
             signals,
@@ -97,9 +116,10 @@ impl Stdio {
         })
     }
 
-    /// Asks for room to write, or no longer. Asking anew also tells of room that is there already.
+    /// Asks for room to write, or no longer. It is asked for anew before each wait, since that also
+    /// tells of room that is there already: no edge comes for that.
     fn want_output(&mut self, wanted: bool) -> io::Result<()> {
-        if wanted == self.output_wanted || !self.output.pollable {
+        if (!wanted && !self.output_wanted) || !self.output.pollable {
             return Ok(());
         }
         let interest = if wanted {
@@ -134,7 +154,6 @@ impl Stdio {
             match event.token() {
                 INPUT => {
                     wakeup.input |= event.is_readable();
-                    self.input_told |= event.is_readable();
                     wakeup.input_closed |= event.is_read_closed() || event.is_error();
                 }
                 OUTPUT => {
@@ -186,11 +205,7 @@ impl Transport for Stdio {
     }
 
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let count = if std::mem::take(&mut self.input_told) {
-            self.input.descriptor.read_ready(into)?
-        } else {
-            self.input.descriptor.read(into)?
-        };
+        let count = self.input.read(into)?;
         if !self.heard {
             self.watch_parent();
         }
@@ -202,7 +217,7 @@ impl Transport for Stdio {
     }
 
     fn write(&mut self, from: &[u8]) -> io::Result<usize> {
-        self.output.descriptor.write(from)
+        self.output.write(from)
     }
 
     fn now(&self) -> Duration {

@@ -3,8 +3,8 @@
 
 use super::revision::{Known, Revision, stateless_versions};
 use super::tool::{Icon, Text, ToolSpec};
-use crate::limits::{CACHE_TTL_MS, TOOL_NAME_BYTES_MAX, TOOLS_MAX};
-use crate::wire::json::minified;
+use crate::limits::{CACHE_TTL_MS, FRAME_PADDING_BYTES, TOOL_NAME_BYTES_MAX, TOOLS_MAX};
+use crate::wire::json::{Parser, minified};
 use crate::wire::outbox::Outbox;
 use crate::wire::writer::{ObjectWriter, Sink};
 
@@ -176,6 +176,7 @@ impl Chapter {
 
 fn rendered(outbox: &mut Outbox, write: impl FnOnce(&mut ObjectWriter<'_>)) -> Box<str> {
     let start = outbox.mark();
+    outbox.begin_result();
     Sink::plain(outbox).object(write);
     assert!(outbox.end_result(), "the descriptions are too long");
     let text = std::str::from_utf8(outbox.pending()).expect("JSON is UTF-8");
@@ -194,14 +195,13 @@ fn checked(spec: &ToolSpec) -> ToolSpec {
         spec.name
     );
     let schema = |text: &Text| -> Text {
-        let schema = minified(text).filter(|schema| schema.starts_with('{'));
-        let schema = schema.unwrap_or_else(|| panic!("a schema of {} is no object", spec.name));
-        assert!(
-            schema.contains("\"type\":\"object\""),
-            "a schema of {} lacks \"type\": \"object\"",
-            spec.name
-        );
-        schema.into()
+        match minified_object(text) {
+            Some(schema) => schema.into(),
+            None => panic!(
+                "a schema of {} is no object with \"type\": \"object\"",
+                spec.name
+            ),
+        }
     };
     let mut spec = spec.clone();
     spec.input_schema = schema(&spec.input_schema);
@@ -250,6 +250,16 @@ fn capabilities(object: &mut ObjectWriter<'_>) {
     object.object("capabilities", |capabilities| {
         capabilities.object("tools", |_| {});
     });
+}
+
+/// A JSON Schema of an object, on one line.
+fn minified_object(text: &str) -> Option<String> {
+    let schema = minified(text)?;
+    let mut frame = schema.as_bytes().to_vec();
+    frame.resize(schema.len() + FRAME_PADDING_BYTES, b' ');
+    let document = Parser::new().parse(&mut frame, schema.len()).ok()?;
+    let kind = document.root().as_object()?.get("type")?.as_str()?;
+    (kind == "object").then_some(schema)
 }
 
 fn initialize_result(object: &mut ObjectWriter<'_>, info: &Info, revision: &Revision) {

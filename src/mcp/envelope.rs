@@ -48,14 +48,13 @@ impl<'a> Envelope<'a> {
         let Some(Value::Object(params)) = request.params else {
             return Ok(None);
         };
-        let [meta, version] = params.take(["_meta", "protocolVersion"]).map_err(twice)?;
-        let Some(Value::Object(meta)) = meta else {
-            return Ok(None);
-        };
-        if request.method == "initialize" && version.is_some() {
+        if request.method == "initialize" && params.get("protocolVersion").is_some() {
             return Ok(None);
         }
-        Self::within(meta)
+        match params.take(["_meta"]).map_err(twice)? {
+            [Some(Value::Object(meta))] => Self::within(meta),
+            _ => Ok(None),
+        }
     }
 
     fn within(meta: Object<'a>) -> Result<Option<Self>, Error<'a>> {

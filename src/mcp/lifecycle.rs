@@ -24,12 +24,16 @@ pub fn initialize(params: Option<Object<'_>>) -> Result<Known, Error<'static>> {
     let client = client
         .and_then(|value| value.as_object())
         .ok_or(Error::params("clientInfo must be an object"))?;
-    for (name, fault) in [
-        ("name", "clientInfo.name must be a string"),
-        ("version", "clientInfo.version must be a string"),
-    ] {
-        if !matches!(client.get(name), Some(Value::String(_))) {
-            return Err(Error::params(fault));
+    match client.take(["name", "version"]) {
+        Ok([Some(Value::String(_)), Some(Value::String(_))]) => {}
+        Ok([Some(Value::String(_)), _]) => {
+            return Err(Error::params("clientInfo.version must be a string"));
+        }
+        Ok(_) => return Err(Error::params("clientInfo.name must be a string")),
+        Err(_) => {
+            return Err(Error::params(
+                "a member of clientInfo is given more than once",
+            ));
         }
     }
     Ok(Known::negotiated(version))

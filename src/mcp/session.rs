@@ -108,11 +108,12 @@ impl Session {
         outbox.put(b"\n");
     }
 
-    /// Ends what is still open when no further message will come.
-    pub fn handle_eof(&mut self, outbox: &mut Outbox) {
+    /// Ends one of what is still open when no further message will come, and tells whether there
+    /// was anything.
+    pub fn conclude(&mut self, outbox: &mut Outbox) -> bool {
         outbox.begin_frame();
         let (subscriptions, catalog) = (&mut self.server.subscriptions, &self.server.catalog);
-        subscriptions.close(|id, known| conclude(outbox, id, catalog.identity(known)));
+        subscriptions.close_first(|id, known| conclude(outbox, id, catalog.identity(known)))
     }
 }
 
@@ -397,7 +398,8 @@ fn acknowledge(outbox: &mut Outbox, id: Id<'_>) {
     sink.raw("},\"notifications\":{}}}");
 }
 
-/// Ends a subscription. Its result says nothing but which one.
+/// Ends a subscription. Its result says nothing but which one. What the server says of itself was
+/// found to fit when the catalog was built.
 fn conclude(outbox: &mut Outbox, id: Id<'_>, identity: &str) {
     begin_result(outbox, id);
     let mut sink = Sink::plain(outbox);

@@ -99,11 +99,14 @@ impl Subscriptions {
         self.open.retain(|(kept, _)| kept.id() != id);
     }
 
-    /// Closes all of them, in the order in which they were opened.
-    pub fn close(&mut self, mut each: impl FnMut(Id<'_>, Known)) {
-        for (kept, known) in self.open.drain(..) {
-            each(kept.id(), known);
+    /// Closes the one that was opened first, and tells whether there was one.
+    pub fn close_first(&mut self, close: impl FnOnce(Id<'_>, Known)) -> bool {
+        if self.open.is_empty() {
+            return false;
         }
+        let (kept, known) = self.open.remove(0);
+        close(kept.id(), known);
+        true
     }
 }
 
@@ -114,7 +117,10 @@ impl Subscriptions {
 ///
 /// If `notifications` is not there, or is no object, or a known member of it is of another type.
 pub fn wanted(params: Option<Object<'_>>) -> Result<(), Error<'static>> {
-    let filter = params.and_then(|params| params.get("notifications"));
+    let [filter] = params
+        .unwrap_or(Object::EMPTY)
+        .take(["notifications"])
+        .map_err(|_| Error::params("notifications is given more than once"))?;
     let filter = filter
         .and_then(|filter| filter.as_object())
         .ok_or(Error::params("notifications must be an object"))?;
@@ -161,9 +167,10 @@ mod tests {
             ids.map(|id| subscriptions.holds(id)),
             [true, false, true, true]
         );
-        let mut closed = 0;
-        subscriptions.close(|_, _| closed += 1);
-        assert_eq!(closed, 3);
+        assert!(subscriptions.close_first(|id, _| assert_eq!(id, Id::Unsigned(1))));
+        assert!(subscriptions.close_first(|id, _| assert_eq!(id, Id::Signed(-1))));
+        assert!(subscriptions.close_first(|id, _| assert_eq!(id, Id::String(""))));
+        assert!(!subscriptions.close_first(|_, _| unreachable!()));
         assert!(!subscriptions.holds(Id::Unsigned(1)));
     }
 

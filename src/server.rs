@@ -105,7 +105,7 @@ impl Server {
     }
 
     /// Looks for input for so long before sleeping, at most
-    /// [`BUSY_POLL_US_MAX`](crate::limits::BUSY_POLL_US_MAX): a faster reply where a CPU can be
+    /// [`BUSY_POLL_US_MAX`]: a faster reply where a CPU can be
     /// spared. Without a word it sleeps at once.
     pub fn busy_poll(mut self, time: Duration) -> Self {
         self.busy_poll = time.min(Duration::from_micros(BUSY_POLL_US_MAX));

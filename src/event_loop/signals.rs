@@ -120,11 +120,8 @@ impl Drop for Signals {
 /// Sets what a signal does, and tells what it did before. Calls are not restarted, so that one
 /// that waits returns.
 fn set(signal: libc::c_int, handler: libc::sighandler_t) -> io::Result<libc::sigaction> {
-    // SAFETY: a `sigaction` of zeros is valid: no flags, an empty mask, the default action.
-    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    let (mut action, mut before) = (default_action(), default_action());
     action.sa_sigaction = handler;
-    // SAFETY: as above.
-    let mut before: libc::sigaction = unsafe { std::mem::zeroed() };
     // SAFETY: both pointers are to live values of the right type, and the handler is either the
     // constant to ignore or a function that is safe in a handler.
     match unsafe { libc::sigaction(signal, &raw const action, &raw mut before) } {
@@ -133,9 +130,13 @@ fn set(signal: libc::c_int, handler: libc::sighandler_t) -> io::Result<libc::sig
     }
 }
 
+fn default_action() -> libc::sigaction {
+    // SAFETY: a `sigaction` of zeros is valid: no flags, an empty mask, the default action.
+    unsafe { std::mem::zeroed() }
+}
+
 fn is_ignored(signal: libc::c_int) -> io::Result<bool> {
-    // SAFETY: a `sigaction` of zeros is valid.
-    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    let mut action = default_action();
     // SAFETY: without a new action, the call only writes the present one to a live value.
     match unsafe { libc::sigaction(signal, std::ptr::null(), &raw mut action) } {
         0 => Ok(action.sa_sigaction == libc::SIG_IGN),

@@ -106,14 +106,17 @@ impl Descriptor {
         }
         let mut written = 0;
         for piece in from.chunks(BLOCKING_WRITE_BYTES_MAX) {
-            if !is_ready(self.fd, libc::POLLOUT)? {
-                break;
-            }
-            match write(self.fd, piece) {
+            let outcome = match is_ready(self.fd, libc::POLLOUT) {
+                Ok(true) => write(self.fd, piece),
+                Ok(false) => break,
+                Err(error) => Err(error),
+            };
+            match outcome {
                 Ok(count) if count == piece.len() => written += count,
                 Ok(count) => return Ok(written + count),
-                Err(error) if written == 0 => return Err(error),
-                Err(_) => break,
+                // What was written counts, or it would be written again.
+                Err(_) if written > 0 => break,
+                Err(error) => return Err(error),
             }
         }
         if written == 0 && !from.is_empty() {

@@ -143,17 +143,18 @@ pub fn serve_stdio(engine: &mut Engine, busy_poll: Duration) -> Result<Ended, Fa
     drive::drive_busily(engine, &mut transport, busy_poll)
 }
 
-/// As [`serve_stdio`], for a process that ends afterwards. A signal that comes after the end finds
-/// it still watched, so that it cannot turn the exit code into a death by signal.
+/// As [`serve_stdio`], for a process that ends afterwards. A signal that comes after the end is
+/// ignored, so that it cannot turn the exit code into a death by signal.
 ///
 /// # Errors
 ///
 /// See [`Failure`].
 pub fn serve_stdio_and_exit(engine: &mut Engine, busy_poll: Duration) -> Result<Ended, Failure> {
     return_large_blocks();
-    let transport = stdio::Stdio::open().map_err(Failure::Wait)?;
-    let mut transport = std::mem::ManuallyDrop::new(transport);
-    drive::drive_busily(engine, &mut *transport, busy_poll)
+    let mut transport = stdio::Stdio::open().map_err(Failure::Wait)?;
+    let ended = drive::drive_busily(engine, &mut transport, busy_poll);
+    transport.ignore_signals();
+    ended
 }
 
 /// Has the allocator hand large blocks back to the system as soon as they are freed. Left alone,

@@ -62,6 +62,15 @@ impl Signals {
         &mut self.receiver
     }
 
+    /// Ignores what was watched, from now on and for good.
+    pub fn ignore(&mut self) {
+        self.previous.0.clear();
+        for signal in WATCHED {
+            // It cannot fail for a signal that was set before, and an end is no time to complain.
+            let _ = set(signal, libc::SIG_IGN);
+        }
+    }
+
     /// Takes in what has come.
     pub fn drain(&mut self) -> bool {
         let mut bytes = [0; 16];

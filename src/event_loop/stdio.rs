@@ -116,6 +116,11 @@ impl Stdio {
         })
     }
 
+    /// Ignores the signals that were watched, from now on and for good.
+    pub fn ignore_signals(&mut self) {
+        self.signals.ignore();
+    }
+
     /// Asks for room to write, or no longer. It is asked for anew before each wait, since that also
     /// tells of room that is there already: no edge comes for that.
     fn want_output(&mut self, wanted: bool) -> io::Result<()> {

@@ -28,6 +28,8 @@ impl fmt::Display for Pointer<'_> {
                     match character {
                         '~' => f.write_str("~0")?,
                         '/' => f.write_str("~1")?,
+                        // A name with control characters must not steer a terminal.
+                        control if control.is_control() => f.write_str("\u{FFFD}")?,
                         plain => write!(f, "{plain}")?,
                     }
                 }

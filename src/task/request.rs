@@ -437,6 +437,8 @@ mod tests {
 
     #[test]
     fn a_member_that_is_named_at_length_is_cut() {
+        let said = check(r#"{"\u001b[31m":1}"#);
+        assert!(said.ends_with("/\u{FFFD}[31m is not an argument of this tool"));
         let said = check(&format!("{{\"{}\":1}}", "\u{e9}".repeat(1000)));
         assert!(said.contains(&format!("/{}... is not", "\u{e9}".repeat(64))));
     }

@@ -272,6 +272,10 @@ impl<T: Transport> Driver<'_, T> {
             if left.is_zero() {
                 return Ended::Signal;
             }
+            if !self.output_blocked {
+                // It was interrupted, so no edge would come for the room that there is.
+                continue;
+            }
             let want = Want {
                 input: false,
                 output: true,

@@ -1,0 +1,114 @@
+//! The deterministic simulator: the real engine and the real loop over a simulated system, whose
+//! every byte, fault and tick a seed decides.
+//!
+//! A run has two phases. While faults happen, what must hold is checked at every call of the loop;
+//! then they stop, and everything owed has to arrive. Each seed runs twice and has to leave the
+//! same trace.
+//!
+//! - `cargo test --test simulator` runs the seeds that ever failed, a fixed band and a band that
+//!   the commit decides.
+//! - `ROCCO_SIM_SECONDS=600 cargo test --release --test simulator for_a_time -- --nocapture` runs
+//!   random seeds.
+//! - `ROCCO_SIM_SEED=7 cargo test --test simulator replay -- --nocapture` runs one.
+//! - `ROCCO_SIM_MUTANTS=1 cargo test --test simulator planted` tests the simulator itself.
+
+mod simulator {
+    pub mod prng;
+    pub mod traffic;
+
+    pub mod text;
+
+    pub mod server;
+
+    pub mod schemas;
+
+    pub mod expect;
+    pub mod model;
+    pub mod oracle;
+
+    pub mod memory;
+    pub mod plan;
+    pub mod trace;
+    pub mod transport;
+
+    pub mod run;
+    pub mod shrink;
+
+    pub mod band;
+
+    pub mod mutants;
+}
+
+use std::time::Duration;
+
+use simulator::band::{self, Validated};
+use simulator::plan::Plan;
+use simulator::{mutants, run, shrink};
+
+/// How many seeds the fixed band and the commit's band have.
+const BAND: u64 = 300;
+/// How many of the fixed band have all their replies validated.
+const VALIDATED: u64 = 30;
+
+fn show(name: &str, total: Result<band::Total, String>) {
+    match total {
+        Ok(total) => println!("{name}: {total}"),
+        Err(failure) => panic!("{name}: {failure}"),
+    }
+}
+
+#[test]
+fn seeds_that_ever_failed_hold() {
+    let seeds = include_str!("simulator/seeds.txt").lines();
+    let seeds = seeds.filter_map(|line| line.split_whitespace().next()?.parse().ok());
+    let seeds: Vec<u64> = seeds.collect();
+    show("kept seeds", band::run(&seeds, Validated::All));
+}
+
+#[test]
+fn the_fixed_band_holds() {
+    let fixed: Vec<u64> = (0..BAND).collect();
+    let (validated, others) = fixed.split_at(VALIDATED as usize);
+    show("validated band", band::run(validated, Validated::All));
+    show("fixed band", band::run(others, Validated::Some));
+}
+
+#[test]
+fn the_band_of_the_commit_holds() {
+    let commit = band::commit();
+    let seeds: Vec<u64> = (0..BAND).map(|index| commit.wrapping_add(index)).collect();
+    show("the commit's band", band::run(&seeds, Validated::Some));
+}
+
+#[test]
+fn every_planted_bug_still_applies() {
+    mutants::demand_all_apply();
+}
+
+#[test]
+fn every_planted_bug_is_found() {
+    if std::env::var_os("ROCCO_SIM_MUTANTS").is_some() {
+        mutants::demand_all_found();
+    }
+}
+
+#[test]
+fn replay() {
+    let Ok(seed) = std::env::var("ROCCO_SIM_SEED") else {
+        return;
+    };
+    let plan = Plan::replayed(seed.parse().expect("a seed is a number"));
+    match run::twice(&plan, true) {
+        Ok(report) => println!("seed {seed}: {report:?}"),
+        Err(fault) => panic!("{}", shrink::told(&plan, &fault, true)),
+    }
+}
+
+#[test]
+fn for_a_time() {
+    let Ok(seconds) = std::env::var("ROCCO_SIM_SECONDS") else {
+        return;
+    };
+    let time = Duration::from_secs(seconds.parse().expect("a time is a number of seconds"));
+    show("random seeds", band::run_for(time));
+}

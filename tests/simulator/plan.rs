@@ -1,0 +1,171 @@
+//! What a seed decides before a run: what is sent, what goes wrong, and how it ends.
+
+use super::prng::Prng;
+use super::traffic::Traffic;
+
+/// What the system may do wrong, and how clients differ, one bit each. New ones come last, and
+/// draw last.
+pub const FAULTS: [&str; 14] = [
+    "interruptions",
+    "spurious",
+    "late",
+    "packets",
+    "lines",
+    "file-input",
+    "file-output",
+    "stalls",
+    "drip",
+    "late-reader",
+    "lazy-room",
+    "short-writes",
+    "tiny-pipe",
+    "patient",
+];
+
+/// A set of [`FAULTS`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Faults(u32);
+
+impl Faults {
+    pub fn has(self, name: &str) -> bool {
+        let bit = FAULTS.iter().position(|known| *known == name);
+        self.0 >> bit.expect("the fault is known") & 1 == 1
+    }
+
+    pub fn names(self) -> Vec<&'static str> {
+        FAULTS.into_iter().filter(|name| self.has(name)).collect()
+    }
+
+    pub fn without(self, name: &str) -> Self {
+        Self::of(self.names().into_iter().filter(|known| *known != name))
+    }
+
+    pub fn of<'n>(names: impl Iterator<Item = &'n str>) -> Self {
+        let bits = names.filter_map(|name| FAULTS.iter().position(|known| *known == name));
+        Self(bits.fold(0, |set, bit| set | 1 << bit))
+    }
+
+    fn random(prng: &mut Prng) -> Self {
+        let often = 1 + prng.below(4);
+        let mut faults = Self::of(FAULTS.into_iter().filter(|_| prng.one_in(1 + often)));
+        // A descriptor is of one kind.
+        for (kind, other) in [
+            ("file-input", "packets"),
+            ("file-input", "lines"),
+            ("lines", "packets"),
+        ] {
+            if faults.has(kind) {
+                faults = faults.without(other);
+            }
+        }
+        faults
+    }
+}
+
+/// What ends a session before its input does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Doom {
+    /// Nothing: the client closes its end when it has sent all.
+    Spared,
+    /// The input is reset, once said, behind what has arrived.
+    Reset,
+    /// The terminal hangs up, which every read says.
+    HangUp,
+    Signal,
+    ParentGone,
+    ReaderGone,
+    /// The reader takes nothing any more.
+    Deaf,
+    ReadFails,
+    WriteFails,
+    WaitFails,
+}
+
+pub const DOOMS: [Doom; 10] = [
+    Doom::Spared,
+    Doom::Reset,
+    Doom::HangUp,
+    Doom::Signal,
+    Doom::ParentGone,
+    Doom::ReaderGone,
+    Doom::Deaf,
+    Doom::ReadFails,
+    Doom::WriteFails,
+    Doom::WaitFails,
+];
+
+/// A run before it happens.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    pub seed: u64,
+    pub lines: Vec<Vec<u8>>,
+    /// Which of the seed's lines are sent; the others were left out to shrink a failure.
+    pub kept: Vec<usize>,
+    pub faults: Faults,
+    pub doom: Doom,
+    /// At which wait the doom comes, and at which the faults stop.
+    pub doom_step: usize,
+    pub calm_step: usize,
+}
+
+impl Plan {
+    pub fn of(seed: u64) -> Self {
+        let mut prng = Prng::new(seed);
+        let lines = Traffic::new(prng.fork()).lines();
+        let faults = Faults::random(&mut prng.fork());
+        let spared = prng.one_in(2);
+        Self {
+            seed,
+            kept: (0..lines.len()).collect(),
+            lines,
+            faults,
+            doom: if spared {
+                Doom::Spared
+            } else {
+                *prng.pick(&DOOMS)
+            },
+            doom_step: prng.wild(600),
+            calm_step: 200 + prng.wild(4000),
+        }
+    }
+
+    /// The plan of a seed, cut down as the environment says.
+    pub fn replayed(seed: u64) -> Self {
+        let mut plan = Self::of(seed);
+        let listed = |name: &str| std::env::var(name).ok();
+        if let Some(kept) = listed("ROCCO_SIM_KEEP") {
+            plan.kept = kept.split(',').filter_map(|it| it.parse().ok()).collect();
+            plan.kept.retain(|index| *index < plan.lines.len());
+        }
+        if let Some(faults) = listed("ROCCO_SIM_FAULTS") {
+            plan.faults = Faults::of(faults.split(','));
+        }
+        if listed("ROCCO_SIM_SPARED").is_some() {
+            plan.doom = Doom::Spared;
+        }
+        plan
+    }
+
+    /// All that the client sends.
+    pub fn input(&self) -> Vec<u8> {
+        let lines = self.kept.iter().map(|index| self.lines[*index].as_slice());
+        lines.collect::<Vec<_>>().concat()
+    }
+
+    /// The command that runs this plan again.
+    pub fn command(&self) -> String {
+        let whole = Self::of(self.seed);
+        let mut command = format!("ROCCO_SIM_SEED={}", self.seed);
+        if self.kept.len() < whole.lines.len() {
+            let kept: Vec<String> = self.kept.iter().map(usize::to_string).collect();
+            command += &format!(" ROCCO_SIM_KEEP={}", kept.join(","));
+        }
+        if self.faults != whole.faults {
+            command += &format!(" ROCCO_SIM_FAULTS={}", self.faults.names().join(","));
+        }
+        if self.doom != whole.doom {
+            command += " ROCCO_SIM_SPARED=1";
+        }
+        command + " cargo test --test simulator replay -- --nocapture"
+    }
+}

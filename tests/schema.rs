@@ -374,7 +374,11 @@ fn listing(id: u32) -> String {
 }
 
 fn handshake(id: u32, revision: &str) -> String {
-    asked(id, "initialize", &json!({"protocolVersion": revision}))
+    let client = json!({"name": "c", "version": "1"});
+    let params = json!({
+        "protocolVersion": revision, "capabilities": {}, "clientInfo": client,
+    });
+    asked(id, "initialize", &params)
 }
 
 /// The plain reply to a request, as a line.
@@ -498,6 +502,8 @@ fn what_the_server_does_not_take_for_a_handshake_changes_nothing() {
 fn a_handshake_may_carry_an_envelope_or_follow_a_byte_order_mark() {
     let params = json!({
         "protocolVersion": "2024-11-05",
+        "capabilities": {},
+        "clientInfo": {"name": "c", "version": "1"},
         "_meta": {"io.modelcontextprotocol/protocolVersion": STATELESS},
     });
     let opened = answered(1, "2024-11-05", "initialize");

@@ -186,7 +186,7 @@ impl Session {
         } else {
             self.revision
         };
-        if handshake && !in_batch && self.served.contains(&id) {
+        if handshake && opens(message) && !in_batch && self.served.contains(&id) {
             self.revision = revision;
             self.seen.extend(revision);
         }
@@ -271,6 +271,17 @@ fn id_of(message: &Value) -> Option<String> {
 
 fn served_id(reply: &Value) -> Option<String> {
     reply.get("result").and_then(|_| id_of(reply))
+}
+
+/// Whether an `initialize` has what it needs. Its id alone tells too little of how it was answered:
+/// the result may be that of another request with the same id.
+fn opens(message: &Value) -> bool {
+    let params = &message["params"];
+    let client = &params["clientInfo"];
+    params["protocolVersion"].is_string()
+        && params["capabilities"].is_object()
+        && client["name"].is_string()
+        && client["version"].is_string()
 }
 
 /// A request claims the stateless revision by a key of its envelope, or by a method that only that

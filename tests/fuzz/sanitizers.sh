@@ -25,9 +25,9 @@ if ! has_component miri || ! has_component rust-src; then
   echo "skipped: rustup component add miri rust-src --toolchain $nightly"
   exit 0
 fi
-# Buffers of mebibytes are what an interpreter is slow at. The kept bound is one such test, and so
-# are those that fill an outbox or a ring.
+# Left out is what takes an interpreter minutes: filling buffers of mebibytes, and every place of
+# every byte.
 CARGO_TARGET_DIR="$target_dir/miri" MIRIFLAGS="-Zmiri-disable-isolation" \
   cargo "+$nightly" miri test --locked --lib -- wire:: mcp:: \
   --skip the_bound_is_exact --skip a_mark_does_not_count --skip errors_fit_behind \
-  --skip a_reply_that_overflows --skip a_long_rest_moves
+  --skip a_reply_that_overflows --skip a_long_rest_moves --skip a_suspect_is_found_at_every_place

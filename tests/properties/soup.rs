@@ -169,6 +169,8 @@ false
 "method"
 "\u0061"
 "\"\\\/\b\f\n\r\t"
+"\\"
+"\\\" \\"
 "\ud83d\ude00"
 "é€😀"
 " ""#;
@@ -330,6 +332,7 @@ pub fn sessions() -> Bytes {
         3 => spoiled(line().boxed()),
         2 => messages(),
         2 => calls().prop_map(String::into_bytes),
+        3 => subscribing().prop_map(String::into_bytes),
         1 => noise(),
     ];
     let ends = select(vec!["\n", "\n", "\n", "\r\n", "\n\n", ""]);
@@ -350,6 +353,32 @@ const OPENING: &str = concat!(
     r#""capabilities":{},"clientInfo":{"name":"t","version":"0"}}}"#,
     "\n",
 );
+
+/// Subscriptions, and cancellations of a few of the same ids.
+fn subscribing() -> impl Strategy<Value = String> {
+    let id = || select(vec!["0", "-0", "1", "3", "\"3\"", "\"\\u0033\"", "null"]);
+    let listen = (id(), some_of(META, 1)).prop_map(|(id, extra)| {
+        let comma = if extra.is_empty() { "" } else { "," };
+        let envelope = META
+            .lines()
+            .step_by(3)
+            .take(2)
+            .collect::<Vec<_>>()
+            .join(",");
+        format!(
+            "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"subscriptions/listen\",\"params\":\
+             {{\"notifications\":{{}},\"_meta\":{{{envelope}{comma}{extra}}}}}}}"
+        )
+    });
+    let cancel = (id(), any::<bool>()).prop_map(|(id, twice)| {
+        let again = if twice { ",\"requestId\":3" } else { "" };
+        format!(
+            "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":\
+             {{\"requestId\":{id}{again}}}}}"
+        )
+    });
+    prop_oneof![2 => listen, 1 => cancel]
+}
 
 /// Calls of the tools that send back what they get, and batches of them.
 fn calls() -> impl Strategy<Value = String> {

@@ -8,7 +8,7 @@ use super::Dice;
 
 /// Stands for half of the longest frame, since no fuzzer finds a mebibyte. It is no byte of UTF-8.
 const HALF: u8 = 0xFE;
-const HALVES_MAX: usize = 5;
+const HALVES_MAX: usize = 3;
 /// Streams up to this length are cut at every place.
 const EVERY_CUT_BYTES_MAX: usize = 48;
 

@@ -45,7 +45,7 @@ fn engine() -> Engine {
 }
 
 /// All that a session says to bytes that come in pieces, and to their end.
-pub fn said(pieces: &[&[u8]]) -> Vec<u8> {
+fn said(pieces: &[&[u8]]) -> Vec<u8> {
     let (mut engine, mut said) = (engine(), Vec::new());
     for piece in pieces {
         feed(&mut engine, piece, &mut said);
@@ -76,29 +76,40 @@ fn drain(engine: &mut Engine, said: &mut Vec<u8>) {
     }
 }
 
-/// Each line of input alone, so that its reply is known for it.
-fn line_by_line(data: &[u8], whole: &[u8]) {
-    let (mut engine, mut said) = (engine(), Vec::new());
-    let (frames, mut open) = (split(data), Vec::new());
-    for (index, line) in frames.iter().enumerate() {
+/// Each line of input alone, with what is said to it; last the end of input, as an empty line. A
+/// line over the bound is left out.
+pub fn exchanges(data: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let (mut engine, mut exchanges) = (engine(), Vec::new());
+    for (index, line) in split(data).into_iter().enumerate() {
         let Some(line) = line else { continue };
         // The split has dropped a mark, and a second one would count as the first.
         let mark: &[u8] = if index == 0 { b"\xEF\xBB\xBF" } else { b"" };
-        let before = said.len();
-        feed(&mut engine, &[mark, line, b"\n"].concat(), &mut said);
-        answers(line, &said[before..], &mut open);
-        assert!(open.len() <= SUBSCRIPTIONS_MAX);
+        let mut said = Vec::new();
+        feed(&mut engine, &[mark, &line, b"\n"].concat(), &mut said);
+        exchanges.push((line, said));
     }
-    let before = said.len();
+    let mut said = Vec::new();
     engine.end_of_input();
     drain(&mut engine, &mut said);
-    let closed: Vec<Json> = lines(&said[before..])
-        .map(|line| shape(line).id())
-        .collect();
+    exchanges.push((Vec::new(), said));
+    exchanges
+}
+
+/// Each reply is one that its line may get, and together they are what came out at once.
+fn line_by_line(data: &[u8], whole: &[u8]) {
+    let (mut exchanges, mut open, mut all_said) = (exchanges(data), Vec::new(), Vec::new());
+    let (_, last) = exchanges.pop().expect("the end is always there");
+    for (line, said) in exchanges {
+        answers(&line, &said, &mut open);
+        assert!(open.len() <= SUBSCRIPTIONS_MAX);
+        all_said.extend(said);
+    }
+    let closed: Vec<Json> = lines(&last).map(|line| shape(line).id()).collect();
     assert_eq!(closed, open, "the end of input ends what is open");
-    let oversized = frames.iter().any(Option::is_none);
+    all_said.extend(last);
+    let oversized = split(data).iter().any(Option::is_none);
     assert!(
-        oversized || said == whole,
+        oversized || all_said == whole,
         "line by line gives another output"
     );
 }

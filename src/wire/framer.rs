@@ -27,6 +27,7 @@ pub enum Next {
 /// drips in costs no more than one that comes whole.
 #[derive(Debug)]
 pub struct Framer {
+    frame_bytes_max: usize,
     /// How many received bytes are known to hold no LF.
     scanned: usize,
     /// Inside a frame that passed the bound: all up to the next LF is dropped.
@@ -44,7 +45,13 @@ impl Default for Framer {
 impl Framer {
     /// A framer at the start of a stream.
     pub fn new() -> Self {
+        Self::with_bound(FRAME_BYTES_MAX)
+    }
+
+    /// A framer of another bound, for a ring that holds more than one such frame.
+    pub fn with_bound(frame_bytes_max: usize) -> Self {
         Self {
+            frame_bytes_max,
             scanned: 0,
             skipping: false,
             at_start: true,
@@ -63,14 +70,14 @@ impl Framer {
         match memchr(b'\n', &received[self.scanned..]) {
             Some(offset) => {
                 let bytes = self.scanned + offset;
-                if bytes > FRAME_BYTES_MAX {
+                if bytes > self.frame_bytes_max {
                     self.consume(ring, bytes);
                     return Next::Oversized;
                 }
                 self.scanned = bytes;
                 Next::Frame { bytes }
             }
-            None if received.len() > FRAME_BYTES_MAX => {
+            None if received.len() > self.frame_bytes_max => {
                 self.scanned = 0;
                 self.skipping = true;
                 ring.consume(ring.received().len());

@@ -17,7 +17,7 @@ const ERRORS_RESERVE_BYTES: usize = IDS_BYTES_MAX + BATCH_MESSAGES_MAX * ERROR_B
 ///   |  sent  |    pending    |  the reply being written  ->  |
 /// ```
 ///
-/// Invariant: `head <= tail <= OUTBOX_BYTES`, and [`Outbox::is_open`] before a frame is served.
+/// Invariant: `head <= tail <= bytes.len()`, and [`Outbox::is_open`] before a frame is served.
 /// What does not fit is not written at all but remembered as an overflow, until
 /// [`Outbox::rewind`] undoes the reply that was too large.
 #[derive(Debug)]
@@ -50,12 +50,17 @@ impl Default for Outbox {
 impl Outbox {
     /// Claims the outbox; its pages become resident as replies reach them.
     pub fn new() -> Self {
+        Self::with_bytes(OUTBOX_BYTES)
+    }
+
+    /// An outbox of another size, to compose in.
+    pub fn with_bytes(bytes: usize) -> Self {
         Self {
-            bytes: vec![0; OUTBOX_BYTES].into_boxed_slice(),
+            bytes: vec![0; bytes].into_boxed_slice(),
             head: 0,
             tail: 0,
             touched_bytes: 0,
-            limit: OUTBOX_BYTES,
+            limit: bytes,
             overflowed: false,
         }
     }
@@ -116,7 +121,7 @@ impl Outbox {
 
     /// Ends a result, and tells whether it fitted.
     pub fn end_result(&mut self) -> bool {
-        self.limit = OUTBOX_BYTES;
+        self.limit = self.bytes.len();
         !self.overflowed
     }
 
@@ -151,7 +156,7 @@ impl Outbox {
     /// Gives the memory that a burst has touched back to the system, if nothing is pending.
     pub fn rest(&mut self) {
         if self.touched_bytes > RESTING_BYTES_MAX && self.head == self.tail {
-            *self = Self::new();
+            *self = Self::with_bytes(self.bytes.len());
         }
     }
 }

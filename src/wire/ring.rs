@@ -7,7 +7,7 @@ use crate::limits::{
 /// A ring whose content is always one contiguous slice, as the parser wants it.
 ///
 /// ```text
-///   0        head            tail                RING_BYTES  + padding
+///   0        head            tail                   size      + padding
 ///   |  free  |   received    |       space       |           |
 /// ```
 ///
@@ -15,14 +15,15 @@ use crate::limits::{
 /// pages. A frame that reaches the end is moved to the front, at most once a lap:
 ///
 /// ```text
-///   |                 head | part of a frame | tail = RING_BYTES
+///   |                 head | part of a frame | tail = size
 ///   | part of a frame | tail           space            |
 /// ```
 ///
-/// Invariant: `head <= tail <= RING_BYTES`.
+/// Invariant: `head <= tail <= size_bytes`.
 #[derive(Debug)]
 pub struct Ring {
     bytes: Box<[u8]>,
+    size_bytes: usize,
     head: usize,
     tail: usize,
     touched_bytes: usize,
@@ -38,8 +39,14 @@ impl Ring {
     /// Claims the ring. Zeroed memory of this size comes from the system untouched, so only the
     /// pages that traffic reaches become resident.
     pub fn new() -> Self {
+        Self::with_bytes(RING_BYTES)
+    }
+
+    /// A ring of another size.
+    pub fn with_bytes(size_bytes: usize) -> Self {
         Self {
-            bytes: vec![0; RING_BYTES + FRAME_PADDING_BYTES].into_boxed_slice(),
+            bytes: vec![0; size_bytes + FRAME_PADDING_BYTES].into_boxed_slice(),
+            size_bytes,
             head: 0,
             tail: 0,
             touched_bytes: 0,
@@ -53,25 +60,25 @@ impl Ring {
 
     /// Whether there is no room to read into.
     pub fn is_full(&self) -> bool {
-        self.tail - self.head == RING_BYTES
+        self.tail - self.head == self.size_bytes
     }
 
     /// Where the next read goes, at most [`READ_BYTES_MAX`] bytes. Empty only if the ring is full.
     pub fn space(&mut self) -> &mut [u8] {
         let held_bytes = self.tail - self.head;
-        let pull = held_bytes <= RING_PULL_BYTES_MAX || self.tail == RING_BYTES;
+        let pull = held_bytes <= RING_PULL_BYTES_MAX || self.tail == self.size_bytes;
         if pull && self.head > 0 {
             self.bytes.copy_within(self.head..self.tail, 0);
             self.head = 0;
             self.tail = held_bytes;
         }
-        let end = RING_BYTES.min(self.tail + READ_BYTES_MAX);
+        let end = self.size_bytes.min(self.tail + READ_BYTES_MAX);
         &mut self.bytes[self.tail..end]
     }
 
     /// Takes in `count` bytes that were put at the start of [`Ring::space`].
     pub fn fill(&mut self, count: usize) {
-        assert!(count <= RING_BYTES - self.tail);
+        assert!(count <= self.size_bytes - self.tail);
         self.tail += count;
         self.touched_bytes = self.touched_bytes.max(self.tail);
     }
@@ -96,7 +103,7 @@ impl Ring {
     /// Gives the memory that a burst has touched back to the system, if nothing is held.
     pub fn rest(&mut self) {
         if self.touched_bytes > RESTING_BYTES_MAX && self.head == self.tail {
-            *self = Self::new();
+            *self = Self::with_bytes(self.size_bytes);
         }
     }
 }

@@ -1,17 +1,23 @@
-//! `rocco mcp --check`: a client of its own, to show what a client will see.
+//! `rocco mcp --check`: a client of its own, to show what a client will see, and a front of its own
+//! for the executor.
 
-use std::io::{self, Read as _, Write};
+use std::io::{self, BufRead as _, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use rocco::limits::FRAME_PADDING_BYTES;
+use rocco::event_loop::executor::Way;
+use rocco::limits::{EXECUTOR_HELLO_MS, EXECUTOR_LINE_BYTES_MAX, FRAME_PADDING_BYTES};
+use rocco::port;
 use rocco::wire::json::{Object, Parser, Value};
+
+use crate::cli::Mcp;
 
 /// A server that has not answered and ended by then will not.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-const SESSION: &str = concat!(
+const OPENING: &str = concat!(
     r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","#,
     r#""capabilities":{},"clientInfo":{"name":"rocco-check","version":"1"}}}"#,
     "\n",
@@ -19,6 +25,16 @@ const SESSION: &str = concat!(
     "\n",
     r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#,
     "\n",
+);
+
+/// With an executor, a task that is submitted would be done. A list of tasks does no harm.
+const LIST: &str = concat!(
+    r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"larry_task_status","#,
+    r#""arguments":{}}}"#,
+    "\n",
+);
+
+const SUBMISSION: &str = concat!(
     r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"larry_submit_task","#,
     r#""arguments":{"goal":"Show that a call arrives.","repo":"/tmp","#,
     r#""acceptance":["the call is answered"]}}}"#,
@@ -26,19 +42,36 @@ const SESSION: &str = concat!(
 );
 
 /// Starts `rocco mcp` on a pair of pipes, as a client does, and prints each step.
-pub(crate) fn run(out: &mut impl Write) -> io::Result<ExitCode> {
+pub(crate) fn run(options: &Mcp, out: &mut impl Write) -> io::Result<ExitCode> {
     let program = std::env::current_exe()?;
-    writeln!(out, "command     {} mcp", program.display())?;
+    let arguments = std::env::args_os().skip(1);
+    let arguments: Vec<_> = arguments.filter(|argument| argument != "--check").collect();
+    let words = arguments.iter().map(|word| word.to_string_lossy());
+    let words = words.collect::<Vec<_>>().join(" ");
+    writeln!(out, "command     {} {words}", program.display())?;
     let started = Instant::now();
+    let greeted = options.executor.as_ref().map(greet);
+    let session = match &greeted {
+        None => format!("{OPENING}{SUBMISSION}"),
+        Some(_) => format!("{OPENING}{LIST}"),
+    };
     let child = Command::new(&program)
-        .arg("mcp")
+        .args(&arguments)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn();
     let verdict = child
-        .and_then(|child| converse(child, SESSION.as_bytes()))
+        .and_then(|child| converse(child, session.as_bytes()))
         .map_err(|error| format!("it cannot be started or talked to: {error}"))
         .and_then(|heard| show(out, &heard));
+    let verdict = match greeted {
+        None => verdict,
+        Some(Ok(executor)) => {
+            writeln!(out, "executor    {executor}")?;
+            verdict
+        }
+        Some(Err(fault)) => verdict.and(Err(fault)),
+    };
     match verdict {
         Ok(()) => {
             writeln!(
@@ -57,6 +90,85 @@ pub(crate) fn run(out: &mut impl Write) -> io::Result<ExitCode> {
             Ok(ExitCode::FAILURE)
         }
     }
+}
+
+/// Says hello to an executor, as a front does, and tells what it answers.
+fn greet(way: &Way) -> Result<String, String> {
+    let said = match way {
+        Way::Child(argv) => greet_child(argv),
+        Way::Socket(path) => UnixStream::connect(path).and_then(|stream| {
+            stream.set_read_timeout(Some(Duration::from_millis(EXECUTOR_HELLO_MS)))?;
+            (&stream).write_all(&hello())?;
+            first_line(stream)
+        }),
+    };
+    let said = said.map_err(|error| format!("the executor cannot be talked to: {error}"))?;
+    port::read_hello(&said, |result| portrait(result).unwrap_or_default())
+}
+
+fn hello() -> Vec<u8> {
+    port::hello(1, env!("CARGO_PKG_VERSION"), 0)
+}
+
+fn greet_child(argv: &[std::ffi::OsString]) -> io::Result<String> {
+    let (program, arguments) = argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+    let mut child = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let mut stdin = child.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?;
+    let stdout = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
+    let (sender, receiver) = mpsc::channel();
+    // Nobody listens any more if the time is up.
+    std::thread::spawn(move || sender.send(first_line(stdout)).ok());
+    let written = stdin.write_all(&hello());
+    let heard = receiver.recv_timeout(Duration::from_millis(EXECUTOR_HELLO_MS));
+    drop(stdin);
+    // It may have left by itself.
+    let _ = child.kill();
+    child.wait()?;
+    written?;
+    heard.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+}
+
+fn first_line(stream: impl Read) -> io::Result<String> {
+    let mut line = String::new();
+    let bytes_max = EXECUTOR_LINE_BYTES_MAX as u64 + 1;
+    BufReader::new(stream.take(bytes_max)).read_line(&mut line)?;
+    match line.strip_suffix('\n') {
+        Some(line) => Ok(line.to_owned()),
+        None => Err(io::ErrorKind::UnexpectedEof.into()),
+    }
+}
+
+/// What an executor says of itself.
+fn portrait(result: Object<'_>) -> Option<String> {
+    let executor = result.get("executor")?.as_object()?;
+    let text = |object: Object<'_>, name| match object.get(name) {
+        Some(Value::String(text)) => text.escape_debug().to_string(),
+        Some(Value::Unsigned(number)) => number.to_string(),
+        _ => "?".into(),
+    };
+    let limits = result.get("limits").and_then(|limits| limits.as_object());
+    let limits = limits.unwrap_or(Object::EMPTY);
+    let features = result
+        .get("features")
+        .and_then(|features| features.as_array());
+    let features = features.iter().flat_map(|features| features.iter());
+    let features: Vec<_> = features
+        .filter_map(|feature| Some(feature.as_str()?.escape_debug().to_string()))
+        .collect();
+    Some(format!(
+        "{} {}, durable: {}, {} at once, {} waiting, {} s each, features: {}",
+        text(executor, "name"),
+        text(executor, "version"),
+        text(result, "durable"),
+        text(limits, "max_running"),
+        text(limits, "max_queued"),
+        text(limits, "max_task_s"),
+        features.join(" "),
+    ))
 }
 
 /// What a person wants to know of a result.

@@ -2,24 +2,31 @@
 
 use std::fmt;
 
+use rocco::event_loop::executor::Way;
 use rocco::limits::BUSY_POLL_US_MAX;
 
 /// What the person asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Command {
     /// What rocco is, and how to connect it.
     Help,
     /// The version.
     Version,
-    /// Serve on stdin and stdout, and look for input for so long before sleeping.
-    Mcp {
-        /// In microseconds; 0 is not at all.
-        busy_poll_us: u64,
-    },
+    /// Serve on stdin and stdout.
+    Mcp(Mcp),
     /// What `rocco mcp` takes.
     McpHelp,
-    /// Talk to a server of its own and show what a client sees.
-    McpCheck,
+}
+
+/// How to serve.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Mcp {
+    /// How long to look for input before sleeping, in microseconds; 0 is not at all.
+    pub busy_poll_us: u64,
+    /// How the executor is reached, if there is one.
+    pub executor: Option<Way>,
+    /// Talk to a server of its own instead and show what a client sees.
+    pub check: bool,
 }
 
 /// An argument that cannot stand where it stands.
@@ -31,6 +38,12 @@ pub(crate) enum Misuse {
     Surplus(String),
     /// A number of microseconds is missing, or beyond its bound.
     Microseconds(String),
+    /// A program with its arguments is missing, or a quote in it is not closed.
+    Program(String),
+    /// A path is missing.
+    Path,
+    /// Two executors are named.
+    Executors,
 }
 
 impl fmt::Display for Misuse {
@@ -47,43 +60,34 @@ impl fmt::Display for Misuse {
                 f,
                 "--busy-poll wants 1 to {BUSY_POLL_US_MAX} microseconds, not {argument:?}."
             ),
+            Self::Program(argument) => write!(
+                f,
+                "--executor wants a program with its arguments in one word, not {argument:?}."
+            ),
+            Self::Path => f.write_str("--executor-socket wants a path."),
+            Self::Executors => {
+                f.write_str("--executor and --executor-socket are given, or one of them twice.")
+            }
         }?;
         f.write_str(" Try: rocco help")
     }
 }
 
-/// What an argument means, and what may follow it.
-struct Word {
-    text: &'static str,
-    command: Command,
-    next: &'static [Word],
-}
-
-const fn word(text: &'static str, command: Command, next: &'static [Word]) -> Word {
-    Word {
-        text,
-        command,
-        next,
-    }
-}
-
-const WORDS: &[Word] = &[
-    word("mcp", Command::Mcp { busy_poll_us: 0 }, MCP_FLAGS),
-    word("help", Command::Help, &[word("mcp", Command::McpHelp, &[])]),
-    word("--help", Command::Help, &[]),
-    word("-h", Command::Help, &[]),
-    word("--version", Command::Version, &[]),
-    word("-V", Command::Version, &[]),
-];
+const COMMANDS: [&str; 6] = ["mcp", "help", "--help", "-h", "--version", "-V"];
 
 const BUSY_POLL: &str = "--busy-poll";
+const EXECUTOR: &str = "--executor";
+const EXECUTOR_SOCKET: &str = "--executor-socket";
+const CHECK: &str = "--check";
 
-const MCP_FLAGS: &[Word] = &[
-    word("--check", Command::McpCheck, &[]),
-    word(BUSY_POLL, Command::Mcp { busy_poll_us: 0 }, &[]),
-    word("--help", Command::McpHelp, &[]),
-    word("-h", Command::McpHelp, &[]),
-    word("--version", Command::Version, &[]),
+const MCP_FLAGS: [&str; 7] = [
+    CHECK,
+    BUSY_POLL,
+    EXECUTOR,
+    EXECUTOR_SOCKET,
+    "--help",
+    "-h",
+    "--version",
 ];
 
 /// Reads the arguments behind the program's name.
@@ -92,32 +96,110 @@ const MCP_FLAGS: &[Word] = &[
 ///
 /// The first argument that cannot stand where it stands.
 pub(crate) fn command(arguments: impl IntoIterator<Item = String>) -> Result<Command, Misuse> {
-    let (mut command, mut words) = (Command::Help, WORDS);
     let mut arguments = arguments.into_iter();
+    let Some(first) = arguments.next() else {
+        return Ok(Command::Help);
+    };
+    let command = match first.as_str() {
+        "mcp" => return mcp(arguments),
+        "help" => match arguments.next() {
+            None => Command::Help,
+            Some(topic) if topic == "mcp" => Command::McpHelp,
+            Some(topic) => return Err(unknown(topic, &["mcp"])),
+        },
+        "--help" | "-h" => Command::Help,
+        "--version" | "-V" => Command::Version,
+        _ => return Err(unknown(first, &COMMANDS)),
+    };
+    alone(command, arguments)
+}
+
+fn mcp(mut arguments: impl Iterator<Item = String>) -> Result<Command, Misuse> {
+    let mut mcp = Mcp::default();
     while let Some(argument) = arguments.next() {
-        let Some(word) = words.iter().find(|word| word.text == argument) else {
-            // Every argument is near to a flag of one letter.
-            let spelt = words.iter().filter(|word| word.text.len() > 2);
-            return Err(
-                match spelt.min_by_key(|word| distance(word.text, &argument)) {
-                    Some(nearest) => Misuse::Unknown(argument, nearest.text),
-                    None => Misuse::Surplus(argument),
-                },
-            );
+        let mut value = || arguments.next().unwrap_or_default();
+        let way = match argument.as_str() {
+            "--help" | "-h" => return alone(Command::McpHelp, arguments),
+            "--version" => return alone(Command::Version, arguments),
+            CHECK => {
+                mcp.check = true;
+                continue;
+            }
+            BUSY_POLL => {
+                mcp.busy_poll_us = microseconds(value())?;
+                continue;
+            }
+            EXECUTOR => Way::Child(words(value())?.into_iter().map(Into::into).collect()),
+            EXECUTOR_SOCKET => match value() {
+                path if path.is_empty() => return Err(Misuse::Path),
+                path => Way::Socket(path.into()),
+            },
+            _ => return Err(unknown(argument, &MCP_FLAGS)),
         };
-        (command, words) = (word.command, word.next);
-        if word.text == BUSY_POLL {
-            let busy_poll_us = microseconds(arguments.next().unwrap_or_default())?;
-            command = Command::Mcp { busy_poll_us };
+        if mcp.executor.replace(way).is_some() {
+            return Err(Misuse::Executors);
         }
     }
-    Ok(command)
+    Ok(Command::Mcp(mcp))
+}
+
+/// A command that nothing may follow.
+fn alone(command: Command, mut rest: impl Iterator<Item = String>) -> Result<Command, Misuse> {
+    match rest.next() {
+        None => Ok(command),
+        Some(argument) => Err(Misuse::Surplus(argument)),
+    }
+}
+
+fn unknown(argument: String, known: &[&'static str]) -> Misuse {
+    // Every argument is near to a flag of one letter.
+    let spelt = known.iter().filter(|word| word.len() > 2);
+    match spelt.min_by_key(|word| distance(word, &argument)) {
+        Some(nearest) => Misuse::Unknown(argument, nearest),
+        None => Misuse::Surplus(argument),
+    }
 }
 
 fn microseconds(argument: String) -> Result<u64, Misuse> {
     match argument.parse() {
         Ok(number @ 1..=BUSY_POLL_US_MAX) => Ok(number),
         _ => Err(Misuse::Microseconds(argument)),
+    }
+}
+
+/// Splits a text as a shell splits words, and does nothing else that a shell does: white space
+/// parts them, single quotes keep all, double quotes all but a backslash before a quote, a
+/// backslash, a dollar sign or a back quote, and a backslash keeps what follows it.
+fn words(text: String) -> Result<Vec<String>, Misuse> {
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        match (quote, character) {
+            (None, ' ' | '\t' | '\n') => words.extend(word.take()),
+            (None, '"' | '\'') => {
+                quote = Some(character);
+                word.get_or_insert_default();
+            }
+            (Some(open), close) if open == close => quote = None,
+            (None, '\\') => match characters.next() {
+                Some(kept) => word.get_or_insert_default().push(kept),
+                None => return Err(Misuse::Program(text)),
+            },
+            (Some('"'), '\\') => {
+                let word = word.get_or_insert_default();
+                match characters.next() {
+                    Some(kept @ ('"' | '\\' | '$' | '`')) => word.push(kept),
+                    Some(other) => word.extend(['\\', other]),
+                    None => return Err(Misuse::Program(text)),
+                }
+            }
+            (_, kept) => word.get_or_insert_default().push(kept),
+        }
+    }
+    words.extend(word);
+    match words.first() {
+        Some(program) if quote.is_none() && !program.is_empty() => Ok(words),
+        _ => Err(Misuse::Program(text)),
     }
 }
 
@@ -153,10 +235,30 @@ mod tests {
             ("help", Command::Help),
             ("-h", Command::Help),
             ("help mcp", Command::McpHelp),
-            ("mcp", Command::Mcp { busy_poll_us: 0 }),
-            ("mcp --busy-poll 50", Command::Mcp { busy_poll_us: 50 }),
+            ("mcp", Command::Mcp(Mcp::default())),
+            (
+                "mcp --busy-poll 50",
+                Command::Mcp(Mcp {
+                    busy_poll_us: 50,
+                    ..Mcp::default()
+                }),
+            ),
+            (
+                "mcp --check --executor-socket /run/x",
+                Command::Mcp(Mcp {
+                    check: true,
+                    executor: Some(Way::Socket("/run/x".into())),
+                    ..Mcp::default()
+                }),
+            ),
+            (
+                "mcp --executor python3",
+                Command::Mcp(Mcp {
+                    executor: Some(Way::Child(vec!["python3".into()])),
+                    ..Mcp::default()
+                }),
+            ),
             ("mcp --help", Command::McpHelp),
-            ("mcp --check", Command::McpCheck),
             ("--version", Command::Version),
         ] {
             assert_eq!(parsed(line), Ok(wanted), "{line}");
@@ -194,9 +296,49 @@ mod tests {
                 "mcp --busy-poll 1001",
                 r#"--busy-poll wants 1 to 1000 microseconds, not "1001". Try: rocco help"#,
             ),
-            ("mcp --check x", r#"surplus argument "x". Try: rocco help"#),
+            ("mcp --help x", r#"surplus argument "x". Try: rocco help"#),
+            (
+                "mcp --executor",
+                r#"--executor wants a program with its arguments in one word, not "". Try: rocco help"#,
+            ),
+            (
+                "mcp --executor-socket",
+                "--executor-socket wants a path. Try: rocco help",
+            ),
+            (
+                "mcp --executor a --executor-socket b",
+                "--executor and --executor-socket are given, or one of them twice. Try: rocco help",
+            ),
         ] {
             assert_eq!(parsed(line), Err(wanted.to_owned()), "{line}");
+        }
+    }
+
+    #[test]
+    fn words_are_split_as_a_shell_splits_them() {
+        for (text, wanted) in [
+            ("a", Some(vec!["a"])),
+            ("  a  b\t", Some(vec!["a", "b"])),
+            ("'a b' \"c d\" e'f'\"g\"", Some(vec!["a b", "c d", "efg"])),
+            ("a '' \"\"", Some(vec!["a", "", ""])),
+            (r"a\ b \'c", Some(vec!["a b", "'c"])),
+            (r#"a "\"\\\$\n" '\'"#, Some(vec!["a", r#""\$\n"#, r"\"])),
+            (
+                "a $(b) ; c | d > e *",
+                Some(vec!["a", "$(b)", ";", "c", "|", "d", ">", "e", "*"]),
+            ),
+            ("", None),
+            (" ", None),
+            ("''", None),
+            ("a 'b", None),
+            ("a \"b", None),
+            (r"a \", None),
+            (r#"a "\"#, None),
+        ] {
+            let wanted = wanted.ok_or(Misuse::Program(text.to_owned()));
+            let split = words(text.to_owned());
+            let wanted = wanted.map(|words| words.into_iter().map(str::to_owned).collect());
+            assert_eq!(split, wanted, "{text}");
         }
     }
 

@@ -4,11 +4,13 @@
 //! can drive it to the last byte. The contract: put what was read into [`Engine::space`] and say
 //! so with [`Engine::fill`], then [`Engine::serve`], then send [`Engine::pending`] and say so with
 //! [`Engine::consume`]. At the end of input, [`Engine::end_of_input`] once, and serve and send
-//! until [`Engine::is_drained`].
+//! until [`Engine::is_drained`]. A server with an executor has a second stream, [`Engine::port`],
+//! and a clock that is set from outside.
 
 use crate::mcp::catalog::Info;
 use crate::mcp::session::Session;
 use crate::mcp::tool::Tool;
+use crate::port::Port;
 use crate::wire::framer::{Framer, Next};
 use crate::wire::outbox::Outbox;
 use crate::wire::ring::Ring;
@@ -18,7 +20,7 @@ use crate::wire::ring::Ring;
 pub struct Engine {
     ring: Ring,
     framer: Framer,
-    session: Session,
+    session: Session<Option<Box<Port>>>,
     outbox: Outbox,
     /// No further byte will come.
     ended: bool,
@@ -34,11 +36,26 @@ impl Engine {
     ///
     /// As [`Session::new`].
     pub fn new(info: &Info, tools: Vec<Box<dyn Tool>>, page_tools: usize) -> Self {
+        Self::with_port(info, tools, page_tools, None)
+    }
+
+    /// As [`Engine::new`], with the way to an executor.
+    ///
+    /// # Panics
+    ///
+    /// As [`Session::new`].
+    pub fn with_port(
+        info: &Info,
+        tools: Vec<Box<dyn Tool>>,
+        page_tools: usize,
+        port: Option<Port>,
+    ) -> Self {
+        let port = port.map(Box::new);
         let mut outbox = Outbox::new();
         Self {
             ring: Ring::new(),
             framer: Framer::new(),
-            session: Session::new(info, tools, page_tools, &mut outbox),
+            session: Session::new(info, tools, port, page_tools, &mut outbox),
             outbox,
             ended: false,
             starved: true,
@@ -67,10 +84,40 @@ impl Engine {
     pub fn end_of_input(&mut self) {
         self.ended = true;
         self.starved = false;
+        if let Some(port) = self.port() {
+            port.end_of_input();
+        }
     }
 
-    /// Serves frames until there is none, or until the client has too much to read.
+    /// The way to an executor, if there is one.
+    pub fn port(&mut self) -> Option<&mut Port> {
+        let (port, _) = self.session.delegate(&mut self.outbox);
+        port.as_deref_mut()
+    }
+
+    /// Whether there is a way to an executor.
+    pub fn has_port(&self) -> bool {
+        self.session.delegate_ref().is_some()
+    }
+
+    /// When something happens even if nothing comes: the time to set by then, and to serve at.
+    pub fn deadline_ms(&self) -> Option<u64> {
+        let port = self.session.delegate_ref().as_ref()?;
+        // While the client does not read, nobody can be answered.
+        port.deadline_ms().filter(|_| self.outbox.is_open())
+    }
+
+    /// Serves frames until there is none, or until the client has too much to read; then what has
+    /// come from the executor.
     pub fn serve(&mut self) {
+        self.serve_frames();
+        let (port, mut replies) = self.session.delegate(&mut self.outbox);
+        if let Some(port) = port {
+            port.serve(&mut replies);
+        }
+    }
+
+    fn serve_frames(&mut self) {
         while !self.starved && self.outbox.is_open() {
             let next = if self.ended {
                 self.framer.last(&mut self.ring)
@@ -92,9 +139,16 @@ impl Engine {
         }
     }
 
+    /// Whether replies may be written: the client has not too much to read.
+    pub fn is_open(&self) -> bool {
+        self.outbox.is_open()
+    }
+
     /// Whether [`Engine::serve`] would serve a frame or look for one.
     pub fn can_serve(&self) -> bool {
-        !self.starved && self.outbox.is_open()
+        let port = self.session.delegate_ref().as_ref();
+        let has_lines = port.is_some_and(|port| port.has_lines());
+        (!self.starved || has_lines) && self.outbox.is_open()
     }
 
     /// What is to be sent.
@@ -109,12 +163,16 @@ impl Engine {
 
     /// Whether the input has ended, all of it is served and every reply is sent.
     pub fn is_drained(&self) -> bool {
-        self.ended && self.starved && self.outbox.pending().is_empty()
+        let drained = self.ended && self.starved && self.outbox.pending().is_empty();
+        drained && !self.session.is_owing()
     }
 
     /// Gives back the memory that a burst has claimed. For when nothing happens.
     pub fn rest(&mut self) {
         self.ring.rest();
         self.outbox.rest();
+        if let Some(port) = self.port() {
+            port.rest();
+        }
     }
 }

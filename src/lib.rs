@@ -26,6 +26,7 @@
 //! | [`wire`] | bytes to messages and back: no I/O, no MCP |
 //! | [`mcp`] | what messages mean: the session, the revisions as data, what a tool is |
 //! | [`task`] | the tool `larry_submit_task`: its words, its rules, its errors |
+//! | [`port`] | the way to an executor: its protocol, and the four tools that use it |
 //! | [`engine`] | bytes in, bytes out: a server without a transport |
 //! | [`event_loop`] | the only room that knows mio, libc and file descriptors |
 //! | [`server`] | the builder that puts it together, the door for other programs |
@@ -57,7 +58,10 @@ pub mod limits;
 pub mod wire;
 
 pub mod mcp;
+
 pub mod task;
+
+pub mod port;
 
 pub mod engine;
 pub mod event_loop;

@@ -99,8 +99,16 @@ pub const BLOCKING_WRITE_BYTES_MAX: usize = 512;
 /// Subscriptions that are open at once. A client has use for one or two.
 pub const SUBSCRIPTIONS_MAX: usize = 32;
 
-/// A subscription's id, which is kept while it is open. Clients count, or use a UUID.
-pub const SUBSCRIPTION_ID_BYTES_MAX: usize = 128;
+/// An id that outlives its frame: of a subscription, or of a call that is answered later. Clients
+/// count, or use a UUID.
+pub const KEPT_ID_BYTES_MAX: usize = 128;
+
+/// Requests that were taken on and are answered later: calls of the executor, and those that wait
+/// for a task.
+pub const DEFERRED_MAX: usize = EXECUTOR_CALLS_MAX + EXECUTOR_WAITS_MAX;
+
+/// A client's name, and its version, as they are told to an executor.
+pub const CLIENT_WORD_BYTES_MAX: usize = 64;
 
 /// How long a client may keep what `server/discover` and `tools/list` say. It cannot change while
 /// a server runs, so only an upgrade is noticed that much later.
@@ -133,8 +141,103 @@ pub const TASK_FILE_BYTES_MAX: usize = 4 << 10;
 /// Faults that one refusal lists. Further ones are counted.
 pub const TASK_FAULTS_MAX: usize = 256;
 
+/// One line to or from an executor, its LF not counted (rocco-exec/1, Transport).
+pub const EXECUTOR_LINE_BYTES_MAX: usize = 256 << 10;
+
+/// The ring of an executor's lines, as [`RING_BYTES`] is that of a client's.
+pub const EXECUTOR_RING_BYTES: usize = 2 * EXECUTOR_LINE_BYTES_MAX;
+
+/// Lines to an executor that were not sent or not answered. They are kept to be sent again.
+pub const EXECUTOR_UNANSWERED_BYTES_MAX: usize = 1 << 20;
+
+/// How many such lines there may be, those that were answered out of their order included.
+pub const EXECUTOR_UNANSWERED_MAX: usize = 1024;
+
+/// Of those bytes, what is kept for short lines, such as the question after a task that somebody
+/// waits for.
+pub const EXECUTOR_SHORT_LINES_BYTES: usize = 64 << 10;
+
+/// One such short line.
+pub const EXECUTOR_SHORT_LINE_BYTES_MAX: usize = 512;
+
+/// Calls of the executor's tools that are under way at once.
+pub const EXECUTOR_CALLS_MAX: usize = 64;
+
+/// Calls that wait for a task at once, beside those.
+pub const EXECUTOR_WAITS_MAX: usize = 32;
+
+/// Tasks of which the last state is remembered. The oldest that have ended go first, and one that
+/// is missing costs a question to the executor.
+pub const EXECUTOR_SNAPSHOTS_MAX: usize = 256;
+
+/// A task's record (rocco-exec/1, The record).
+pub const EXECUTOR_RECORD_BYTES_MAX: usize = 32 << 10;
+
+/// What an answer may have around its record: ids, times and a message.
+pub const EXECUTOR_ENVELOPE_BYTES_MAX: usize = 4 << 10;
+
+/// A page of a diff, a log or the gates, and what a call gets that asks for no size.
+pub const EXECUTOR_PAGE_BYTES_MAX: usize = 24 << 10;
+
+/// What an executor says of a task in one line for people.
+pub const EXECUTOR_MESSAGE_BYTES_MAX: usize = 200;
+
+/// A shorter word of an executor's: a phase, a time, a reason.
+pub const EXECUTOR_WORD_BYTES_MAX: usize = 64;
+
+/// How many tasks a list has.
+pub const EXECUTOR_LIST_MAX: usize = 20;
+
+/// Lines that an executor may get wrong before its connection is ended.
+pub const EXECUTOR_FAULTS_MAX: u32 = 3;
+
+/// How long an executor may take to answer a call. Answers come within microseconds; a client has
+/// a minute at least.
+pub const EXECUTOR_CALL_MS: u64 = 2_000;
+
+/// How long it may take to start and answer `hello`.
+pub const EXECUTOR_HELLO_MS: u64 = 5_000;
+
+/// How long to wait before the first attempt to connect again, doubled with each.
+pub const EXECUTOR_RETRY_MS: u64 = 50;
+
+/// The longest time between two attempts.
+pub const EXECUTOR_RETRY_MS_MAX: u64 = 5_000;
+
+/// How long a call may wait for a task: below the 60 seconds after which clients give up.
+pub const EXECUTOR_WAIT_S_MAX: u64 = 45;
+
+/// How often a client that waits and wants to hear of it is told that nothing has happened.
+pub const EXECUTOR_PROGRESS_MS: u64 = 15_000;
+
+/// How often it is told at most that something has.
+pub const EXECUTOR_PROGRESS_MS_MIN: u64 = 250;
+
+/// After the end of input: how long calls that are under way may take.
+pub const EXECUTOR_END_MS: u64 = 50;
+
+/// After the end: how long a child may take to leave before it is killed.
+pub const EXECUTOR_LEAVE_MS: u64 = 40;
+
+/// How long a task may be given, in seconds: a day.
+pub const TASK_TIMEOUT_S_MAX: u64 = 86_400;
+
+/// An idempotency key. A UUID has 36.
+pub const TASK_KEY_BYTES_MAX: usize = 128;
+
+/// How often a client should ask for a task that runs.
+pub const TASK_POLL_MS: u64 = 2_000;
+
+/// How often a client should ask for a task that waits for its turn.
+pub const TASK_POLL_QUEUED_MS: u64 = 5_000;
+
+/// How long a client may ask for a task: as long as executors keep it, a week.
+pub const TASK_TTL_MS: u64 = 7 * 86_400_000;
+
 /// What the process may hold at its worst, term by term: the ring, the outbox, the parser's
-/// buffers for the longest frame and those that stay, the arena.
+/// buffers for the longest frame and those that stay, the arena; and for an executor its ring, what
+/// it has not answered, a line that is being written, and the parser's buffers that stay. Its lines
+/// are parsed when no frame is.
 pub const fn memory_budget_bytes() -> usize {
     RING_BYTES
         + FRAME_PADDING_BYTES
@@ -142,6 +245,11 @@ pub const fn memory_budget_bytes() -> usize {
         + FRAME_BYTES_MAX * PARSER_BYTES_PER_FRAME_BYTE
         + FRAME_BYTES_WARM * PARSER_BYTES_PER_FRAME_BYTE
         + ARENA_BYTES_MAX
+        + EXECUTOR_RING_BYTES
+        + FRAME_PADDING_BYTES
+        + EXECUTOR_UNANSWERED_BYTES_MAX
+        + EXECUTOR_LINE_BYTES_MAX
+        + FRAME_BYTES_WARM * PARSER_BYTES_PER_FRAME_BYTE
 }
 
 const _: () = {
@@ -153,8 +261,16 @@ const _: () = {
     assert!(6 * QUOTE_BYTES_MAX + 256 <= ERROR_BYTES_MAX);
     assert!(TASK_GOAL_BYTES_MAX < FRAME_BYTES_MAX);
     assert!(SUBSCRIPTIONS_MAX <= BATCH_MESSAGES_MAX);
-    assert!(6 * SUBSCRIPTION_ID_BYTES_MAX <= ERROR_BYTES_MAX);
+    assert!(6 * KEPT_ID_BYTES_MAX <= ERROR_BYTES_MAX);
     assert!(FLUSH_SIGNAL_MS < FLUSH_STALL_MS && FLUSH_STALL_MS < FLUSH_TOTAL_MS);
     assert!(FLUSH_RETRY_MS < FLUSH_STALL_MS);
+    assert!(READ_BYTES_MAX <= EXECUTOR_RING_BYTES - EXECUTOR_LINE_BYTES_MAX);
+    assert!(EXECUTOR_LINE_BYTES_MAX < FRAME_BYTES_MAX);
+    assert!(DEFERRED_MAX * EXECUTOR_SHORT_LINE_BYTES_MAX <= EXECUTOR_SHORT_LINES_BYTES);
+    assert!(EXECUTOR_RECORD_BYTES_MAX + EXECUTOR_ENVELOPE_BYTES_MAX < EXECUTOR_LINE_BYTES_MAX);
+    assert!(EXECUTOR_PAGE_BYTES_MAX < EXECUTOR_RECORD_BYTES_MAX);
+    assert!(EXECUTOR_END_MS + EXECUTOR_LEAVE_MS < 100);
+    assert!(FLUSH_SIGNAL_MS + EXECUTOR_LEAVE_MS < 100);
+    assert!(EXECUTOR_RETRY_MS < EXECUTOR_CALL_MS);
     assert!(memory_budget_bytes() <= 48 << 20);
 };

@@ -12,7 +12,7 @@ use std::time::Duration;
 use rocco::task::submit::SubmitTask;
 use rocco::{Info, Server, event_loop};
 
-use cli::Command;
+use cli::{Command, Mcp};
 
 /// The exit code of a command line that is not understood.
 const USAGE: u8 = 2;
@@ -45,6 +45,13 @@ usage
   rocco mcp --busy-poll US
                        look for input for so many microseconds before sleeping, 1 to 1000:
                        faster replies, for a CPU's time while the client talks
+  rocco mcp --executor 'PROGRAM ARGUMENT...'
+                       hand tasks to a program that speaks rocco-exec/1 on its stdin and stdout;
+                       it starts with the first call that needs it and ends with rocco
+  rocco mcp --executor-socket PATH
+                       hand tasks to a daemon that speaks it on a Unix socket, and that goes on
+                       when the client has left
+  (--check with one of these says hello to the executor as well)
 
 Each line is one JSON-RPC message. Replies go to stdout and nothing else does; a word on what
 went wrong goes to stderr.
@@ -58,15 +65,22 @@ exit codes
 const INSTRUCTIONS: &str = "larry_submit_task hands a bounded coding task to an executor. A task \
 that is answered with an error was not submitted.";
 
+const CONNECTED_INSTRUCTIONS: &str = "larry_submit_task hands a bounded coding task to an \
+executor and gives its task_id at once. Go on with your own work, and ask larry_task_status with \
+wait_s when you need the result. A task that is answered with an error was not submitted, but for \
+executor_timeout, which does not know.";
+
 fn main() -> ExitCode {
     let arguments = std::env::args_os().skip(1);
     let arguments = arguments.map(|argument| argument.to_string_lossy().into_owned());
     match cli::command(arguments) {
-        Ok(Command::Mcp { busy_poll_us }) => mcp(Duration::from_micros(busy_poll_us)),
+        Ok(Command::Mcp(options)) if options.check => {
+            printed(check::run(&options, &mut io::stdout().lock()))
+        }
+        Ok(Command::Mcp(options)) => mcp(options),
         Ok(Command::Help) => print(HELP),
         Ok(Command::McpHelp) => print(MCP_HELP),
         Ok(Command::Version) => print(concat!("rocco ", env!("CARGO_PKG_VERSION"), "\n")),
-        Ok(Command::McpCheck) => printed(check::run(&mut io::stdout().lock())),
         Err(misuse) => {
             event_loop::complain(format_args!("{misuse}"));
             ExitCode::from(USAGE)
@@ -74,7 +88,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn mcp(busy_poll: Duration) -> ExitCode {
+fn mcp(options: Mcp) -> ExitCode {
     if event_loop::input_is_terminal() {
         event_loop::complain(format_args!(
             "waiting for JSON-RPC, one message a line; Ctrl-D or Ctrl-C to leave"
@@ -83,11 +97,24 @@ fn mcp(busy_poll: Duration) -> ExitCode {
     let info = Info::new("rocco", env!("CARGO_PKG_VERSION"))
         .title("Rocco")
         .description("Hands bounded coding tasks to an executor.")
-        .instructions(INSTRUCTIONS);
-    Server::new(info)
-        .tool(SubmitTask)
-        .busy_poll(busy_poll)
-        .run_stdio()
+        .instructions(match options.executor {
+            Some(_) => CONNECTED_INSTRUCTIONS,
+            None => INSTRUCTIONS,
+        });
+    let server = Server::new(info).busy_poll(Duration::from_micros(options.busy_poll_us));
+    match options.executor {
+        Some(way) => server.executor(way, depth()).run_stdio(),
+        None => server.tool(SubmitTask).run_stdio(),
+    }
+}
+
+/// How many tasks this process is inside of, as an executor tells its agents. What is no number
+/// stands for one: somebody has set it.
+fn depth() -> u64 {
+    std::env::var_os("ROCCO_DEPTH").map_or(0, |depth| {
+        let depth = depth.to_str().and_then(|depth| depth.parse().ok());
+        depth.unwrap_or(1)
+    })
 }
 
 fn print(text: &str) -> ExitCode {

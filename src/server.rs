@@ -4,10 +4,12 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use crate::engine::Engine;
+use crate::event_loop::executor::{Way, random_bits};
 use crate::event_loop::{self, Ended, Failure};
 use crate::limits::{BUSY_POLL_US_MAX, TOOLS_MAX};
 use crate::mcp::catalog::Info;
 use crate::mcp::tool::{Answered, Call, Reply, Tool, ToolSpec};
+use crate::port::{Port, Settings};
 
 /// An MCP server: who it is, and its tools.
 ///
@@ -54,6 +56,7 @@ pub struct Server {
     tools: Vec<Box<dyn Tool>>,
     page_tools: usize,
     busy_poll: Duration,
+    executor: Option<(Way, u64)>,
 }
 
 impl std::fmt::Debug for Server {
@@ -72,6 +75,7 @@ impl Server {
             tools: Vec::new(),
             page_tools: TOOLS_MAX,
             busy_poll: Duration::ZERO,
+            executor: None,
         }
     }
 
@@ -112,13 +116,27 @@ impl Server {
         self
     }
 
+    /// Hands coding tasks to an executor, and adds the four tools for it. `depth` is how many tasks
+    /// this process is inside of; a task does not submit another.
+    pub fn executor(mut self, way: Way, depth: u64) -> Self {
+        self.executor = Some((way, depth));
+        self
+    }
+
     /// The server without a transport, for tests and for transports of your own.
     ///
     /// # Panics
     ///
     /// If a tool's spec is not what [`ToolSpec::new`] asks for, or two tools share a name.
     pub fn into_engine(self) -> Engine {
-        Engine::new(&self.info, self.tools, self.page_tools)
+        let port = self.executor.map(|(_, depth)| {
+            Port::new(Settings {
+                version: env!("CARGO_PKG_VERSION"),
+                depth,
+                random: Box::new(random_bits),
+            })
+        });
+        Engine::with_port(&self.info, self.tools, self.page_tools, port)
     }
 
     /// Serves on stdin and stdout until the client leaves or a signal asks for the end.
@@ -132,14 +150,16 @@ impl Server {
     /// As [`Server::into_engine`].
     pub fn serve_stdio(self) -> Result<Ended, Failure> {
         let busy_poll = self.busy_poll;
-        event_loop::serve_stdio(&mut self.into_engine(), busy_poll)
+        let way = self.executor.as_ref().map(|(way, _)| way.clone());
+        event_loop::serve_stdio(&mut self.into_engine(), way, busy_poll)
     }
 
     /// As [`Server::serve_stdio`], with one line on stderr and exit code 1 for a failure: a whole
     /// `main`.
     pub fn run_stdio(self) -> ExitCode {
         let busy_poll = self.busy_poll;
-        match event_loop::serve_stdio_and_exit(&mut self.into_engine(), busy_poll) {
+        let way = self.executor.as_ref().map(|(way, _)| way.clone());
+        match event_loop::serve_stdio_and_exit(&mut self.into_engine(), way, busy_poll) {
             Ok(_) => ExitCode::SUCCESS,
             Err(failure) => {
                 event_loop::complain(format_args!("{failure}"));

@@ -1,11 +1,13 @@
 //! The loop itself. It knows no system call, only a [`Transport`].
 //!
-//! One turn: read once, serve every whole frame, write once, wait. Readiness is edge-triggered:
+//! One turn: read once, serve every whole frame, write once, wait; and the same for an executor, if
+//! there is one. Readiness is edge-triggered:
 //! it comes once, so a turn that stops early remembers that there is more.
 
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
+use super::relay::Relay;
 use super::{Ended, Failure, Transport, Wakeup, Want};
 use crate::engine::Engine;
 use crate::limits::{
@@ -46,6 +48,7 @@ pub fn drive_busily<T: Transport>(
         flush: None,
         busy_poll,
         busy_turns: 0,
+        relay: Relay::default(),
     };
     driver.run()
 }
@@ -64,6 +67,8 @@ struct Driver<'d, T> {
     busy_poll: Duration,
     /// Turns since the last wait.
     busy_turns: u32,
+    /// The way to an executor, if the engine has a port.
+    relay: Relay,
 }
 
 struct Input {
@@ -87,7 +92,13 @@ impl<T: Transport> Driver<'_, T> {
     fn run(&mut self) -> Result<Ended, Failure> {
         loop {
             self.read()?;
+            if self.engine.has_port() && self.relay.hear(self.engine, self.transport) {
+                self.rested = false;
+            }
             self.engine.serve();
+            if self.engine.has_port() {
+                self.relay.tell(self.engine, self.transport);
+            }
             if self.write()? {
                 return Ok(Ended::Reader);
             }
@@ -210,6 +221,16 @@ impl<T: Transport> Driver<'_, T> {
         if can_read || can_write || self.engine.can_serve() {
             return Ok(Some(Duration::ZERO));
         }
+        let due = match self.engine.has_port() {
+            true => self.relay.due(self.engine, self.transport),
+            false => None,
+        };
+        let patience = self.patience_with_client()?;
+        Ok(patience.into_iter().chain(due).min())
+    }
+
+    /// How long the next wait may take, if there is only the client.
+    fn patience_with_client(&mut self) -> Result<Option<Duration>, Failure> {
         let no_more_input = self.input.ended || self.input.closed || self.input.orphaned;
         if no_more_input && self.output_blocked {
             return self.flush_patience().map(Some);
@@ -235,6 +256,7 @@ impl<T: Transport> Driver<'_, T> {
     }
 
     fn note(&mut self, wakeup: Wakeup) {
+        self.relay.note(wakeup);
         self.input.ready |= wakeup.input || wakeup.input_closed;
         self.input.closed |= wakeup.input_closed;
         if wakeup.parent_gone {

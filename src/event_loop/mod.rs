@@ -1,12 +1,16 @@
 //! The only room that knows mio, libc and file descriptors.
 //!
-//! [`drive`] is the loop: it moves bytes between an [`Engine`] and a [`Transport`]. The transport
+//! [`drive`] is the loop: it moves bytes between an [`Engine`] and a [`Transport`], and [`relay`]
+//! those of an executor. The transport
 //! of production is [`stdio`], made of [`descriptor`]s that are read and written without touching
-//! their shared flags, of [`signals`] and of a watch on the [`parent`]. A test brings its own.
+//! their shared flags, of [`signals`], of a watch on the [`parent`] and of the channel to an
+//! [`executor`]. A test brings its own.
 
 pub mod descriptor;
 pub mod drive;
+pub mod executor;
 pub mod parent;
+pub mod relay;
 pub mod signals;
 pub mod stdio;
 
@@ -14,8 +18,11 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
+use executor::Way;
+
 use crate::engine::Engine;
 use crate::limits::RESTING_BYTES_MAX;
+use crate::port::errors::Absence;
 
 /// Why serving came to its ordinary end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,6 +91,12 @@ pub struct Wakeup {
     pub signal: bool,
     /// The process that started this one is gone.
     pub parent_gone: bool,
+    /// There may be something to read from the executor.
+    pub executor_input: bool,
+    /// There may be room to write to the executor.
+    pub executor_output: bool,
+    /// The executor has left. What it wrote before is still to be read.
+    pub executor_gone: bool,
     /// The time was up, and nothing had happened.
     pub timed_out: bool,
 }
@@ -129,6 +142,41 @@ pub trait Transport {
 
     /// Gives the CPU to whoever wants it, between two looks for input.
     fn relax(&mut self) {}
+
+    /// The way to an executor. It is there if the engine has a port.
+    fn executor(&mut self) -> Option<&mut dyn Channel> {
+        None
+    }
+}
+
+/// The way to an executor.
+pub trait Channel {
+    /// Opens it. It was not opened before, or was closed.
+    ///
+    /// # Errors
+    ///
+    /// Why there is no executor, in words without a full stop.
+    fn open(&mut self) -> Result<(), (Absence, String)>;
+
+    /// Reads what is there. `Ok(0)` is the end.
+    ///
+    /// # Errors
+    ///
+    /// `WouldBlock` if nothing is there yet, and what the system says otherwise.
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize>;
+
+    /// Writes what there is room for.
+    ///
+    /// # Errors
+    ///
+    /// `WouldBlock` if there is no room, and what the system says otherwise.
+    fn write(&mut self, from: &[u8]) -> io::Result<usize>;
+
+    /// What has become of an executor that has ended the connection, in words without a full stop.
+    fn fate(&mut self) -> String;
+
+    /// Closes it, if it is open, and has a child leave.
+    fn close(&mut self);
 }
 
 /// Serves on stdin and stdout of this process, and looks for input for `busy_poll` before it
@@ -137,9 +185,13 @@ pub trait Transport {
 /// # Errors
 ///
 /// See [`Failure`].
-pub fn serve_stdio(engine: &mut Engine, busy_poll: Duration) -> Result<Ended, Failure> {
+pub fn serve_stdio(
+    engine: &mut Engine,
+    executor: Option<Way>,
+    busy_poll: Duration,
+) -> Result<Ended, Failure> {
     return_large_blocks();
-    let mut transport = stdio::Stdio::open().map_err(Failure::Wait)?;
+    let mut transport = stdio::Stdio::open(executor).map_err(Failure::Wait)?;
     drive::drive_busily(engine, &mut transport, busy_poll)
 }
 
@@ -149,9 +201,13 @@ pub fn serve_stdio(engine: &mut Engine, busy_poll: Duration) -> Result<Ended, Fa
 /// # Errors
 ///
 /// See [`Failure`].
-pub fn serve_stdio_and_exit(engine: &mut Engine, busy_poll: Duration) -> Result<Ended, Failure> {
+pub fn serve_stdio_and_exit(
+    engine: &mut Engine,
+    executor: Option<Way>,
+    busy_poll: Duration,
+) -> Result<Ended, Failure> {
     return_large_blocks();
-    let mut transport = stdio::Stdio::open().map_err(Failure::Wait)?;
+    let mut transport = stdio::Stdio::open(executor).map_err(Failure::Wait)?;
     let ended = drive::drive_busily(engine, &mut transport, busy_poll);
     transport.ignore_signals();
     ended

@@ -19,8 +19,13 @@ pub fn watch() -> Option<File> {
     (std::os::unix::process::parent_id() == parent).then_some(file)
 }
 
+/// Something to wait on that becomes readable when a process is gone.
+///
+/// # Errors
+///
+/// What the system says, and `Unsupported` where it has no such thing.
 #[cfg(target_os = "linux")]
-fn open(process: u32) -> io::Result<File> {
+pub fn open(process: u32) -> io::Result<File> {
     use std::os::fd::FromRawFd as _;
     // SAFETY: pidfd_open(2) takes two integers and returns a new descriptor or -1.
     let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, process, 0) };
@@ -31,7 +36,12 @@ fn open(process: u32) -> io::Result<File> {
     }
 }
 
+/// Something to wait on that becomes readable when a process is gone.
+///
+/// # Errors
+///
+/// `Unsupported`: the system has no such thing.
 #[cfg(not(target_os = "linux"))]
-fn open(_: u32) -> io::Result<File> {
+pub fn open(_: u32) -> io::Result<File> {
     Err(io::ErrorKind::Unsupported.into())
 }

@@ -13,14 +13,15 @@ use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Registry, Token};
 
 use super::descriptor::{self, Descriptor};
+use super::executor::{self, Executor, Way};
 use super::signals::Signals;
-use super::{Transport, Wakeup, Want, parent};
+use super::{Channel, Transport, Wakeup, Want, parent};
 
 const INPUT: Token = Token(0);
 const OUTPUT: Token = Token(1);
 const SIGNAL: Token = Token(2);
 const PARENT: Token = Token(3);
-const TOKENS: usize = 4;
+const TOKENS: usize = 7;
 
 /// What is asked of the output while there is room: nothing, since that its reader is gone is
 /// reported unasked. Interest in room would cost a wake-up for each reply that a socket delivers.
@@ -87,22 +88,28 @@ pub struct Stdio {
     /// Whether any input has come.
     heard: bool,
     parent: Option<File>,
+    executor: Option<Executor>,
     start: Instant,
 }
 
 impl Stdio {
-    /// Opens the transport. Nothing about the inherited descriptors is changed.
+    /// Opens the transport, with a way to an executor that is opened later. Nothing about the
+    /// inherited descriptors is changed.
     ///
     /// # Errors
     ///
     /// If the system has no descriptor or no memory left.
-    pub fn open() -> io::Result<Self> {
+    pub fn open(executor: Option<Way>) -> io::Result<Self> {
         let poll = Poll::new()?;
         let mut signals = Signals::watch()?;
         let registry = poll.registry();
         registry.register(signals.source(), SIGNAL, Interest::READABLE)?;
         let input = Port::open(registry, libc::STDIN_FILENO, INPUT, Interest::READABLE)?;
         let output = Port::open(registry, libc::STDOUT_FILENO, OUTPUT, OUTPUT_IDLE)?;
+        let executor = match executor {
+            Some(way) => Some(Executor::new(way, registry.try_clone()?)),
+            None => None,
+        };
         Ok(Self {
             poll,
             events: Events::with_capacity(TOKENS),
@@ -112,6 +119,7 @@ impl Stdio {
             signals,
             heard: false,
             parent: None,
+            executor,
             start: Instant::now(),
         })
     }
@@ -167,6 +175,12 @@ impl Stdio {
                 }
                 SIGNAL => wakeup.signal |= self.signals.drain(),
                 PARENT => wakeup.parent_gone = true,
+                executor::INPUT => {
+                    wakeup.executor_input |= event.is_readable() || event.is_read_closed();
+                    wakeup.executor_output |= event.is_writable();
+                }
+                executor::OUTPUT => wakeup.executor_output = true,
+                executor::CHILD => wakeup.executor_gone = true,
                 _ => unreachable!("a token that was never registered"),
             }
         }
@@ -206,6 +220,11 @@ impl Transport for Stdio {
         }
         wakeup.timed_out = self.events.is_empty() && timeout.is_some_and(|time| !time.is_zero());
         self.note(&mut wakeup);
+        if wakeup.timed_out
+            && let Some(executor) = &mut self.executor
+        {
+            wakeup.executor_gone |= executor.has_ended_unseen();
+        }
         Ok(wakeup)
     }
 
@@ -231,5 +250,10 @@ impl Transport for Stdio {
 
     fn relax(&mut self) {
         std::thread::yield_now();
+    }
+
+    fn executor(&mut self) -> Option<&mut dyn Channel> {
+        let executor = self.executor.as_mut()?;
+        Some(executor)
     }
 }

@@ -83,13 +83,20 @@ struct Chapter {
 }
 
 impl Catalog {
-    /// Builds all results. `page_tools` is how many tools a page of `tools/list` holds.
+    /// Builds all results. `page_tools` is how many tools a page of `tools/list` holds,
+    /// `extensions` are those of the stateless revisions that the server has.
     ///
     /// # Panics
     ///
     /// If two tools share a name, or a name or a schema is not what [`ToolSpec::new`] asks for:
     /// a mistake in the program, which every start would show.
-    pub fn new(info: &Info, tools: &[ToolSpec], page_tools: usize, scratch: &mut Outbox) -> Self {
+    pub fn new(
+        info: &Info,
+        tools: &[ToolSpec],
+        page_tools: usize,
+        extensions: &[&'static str],
+        scratch: &mut Outbox,
+    ) -> Self {
         assert!(page_tools > 0, "a page holds at least one tool");
         assert!(tools.len() <= TOOLS_MAX, "more than {TOOLS_MAX} tools");
         let tools: Vec<ToolSpec> = tools.iter().map(checked).collect();
@@ -105,7 +112,10 @@ impl Catalog {
             .map(|page| format!("page-{page}").into_boxed_str())
             .collect();
         let chapters = Known::all()
-            .map(|known| Chapter::new(scratch, info, &pages, &cursors, known.revision()))
+            .map(|known| {
+                let revision = known.revision();
+                Chapter::new(scratch, info, &pages, &cursors, extensions, revision)
+            })
             .collect();
         Self { chapters, cursors }
     }
@@ -141,11 +151,12 @@ impl Chapter {
         info: &Info,
         pages: &[&[ToolSpec]],
         cursors: &[Box<str>],
+        extensions: &[&'static str],
         revision: &Revision,
     ) -> Self {
         let opening = rendered(outbox, |object| {
             if revision.stateless {
-                discover_result(object, info, revision);
+                discover_result(object, info, extensions, revision);
             } else {
                 initialize_result(object, info, revision);
             }
@@ -233,22 +244,34 @@ fn cache_members(object: &mut ObjectWriter<'_>) {
     object.string("cacheScope", "public");
 }
 
-fn discover_result(object: &mut ObjectWriter<'_>, info: &Info, revision: &Revision) {
+fn discover_result(
+    object: &mut ObjectWriter<'_>,
+    info: &Info,
+    extensions: &[&'static str],
+    revision: &Revision,
+) {
     stateless_members(object, info, revision);
     object.array("supportedVersions", |list| {
         for version in stateless_versions() {
             list.string(version);
         }
     });
-    capabilities(object);
+    capabilities(object, extensions);
     optional(object, "instructions", &info.instructions);
     cache_members(object);
 }
 
-/// What the server offers: tools, whose list never changes while it runs.
-fn capabilities(object: &mut ObjectWriter<'_>) {
+/// What the server offers: tools, whose list never changes while it runs, and extensions.
+fn capabilities(object: &mut ObjectWriter<'_>, extensions: &[&'static str]) {
     object.object("capabilities", |capabilities| {
         capabilities.object("tools", |_| {});
+        if !extensions.is_empty() {
+            capabilities.object("extensions", |object| {
+                for name in extensions {
+                    object.object(name, |_| {});
+                }
+            });
+        }
     });
 }
 
@@ -264,7 +287,7 @@ fn minified_object(text: &str) -> Option<String> {
 
 fn initialize_result(object: &mut ObjectWriter<'_>, info: &Info, revision: &Revision) {
     object.string("protocolVersion", revision.version);
-    capabilities(object);
+    capabilities(object, &[]);
     object.object("serverInfo", |server| {
         implementation(server, info, revision)
     });

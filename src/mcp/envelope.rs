@@ -31,6 +31,8 @@ pub struct Envelope<'a> {
     pub known: Known,
     /// What its client can do.
     pub capabilities: Object<'a>,
+    /// Who its client is, as it came.
+    pub client: Option<Value<'a>>,
 }
 
 impl<'a> Envelope<'a> {
@@ -42,8 +44,7 @@ impl<'a> Envelope<'a> {
     /// # Errors
     ///
     /// The version is judged first, so that a client of a later revision learns which ones are
-    /// served, even if its envelope looks otherwise. Who the client is may be left out and is not
-    /// looked at.
+    /// served, even if its envelope looks otherwise. Who the client is may be left out.
     pub fn of(request: &Request<'a>) -> Result<Option<Self>, Error<'a>> {
         let Some(Value::Object(params)) = request.params else {
             return Ok(None);
@@ -93,6 +94,7 @@ impl<'a> Envelope<'a> {
         Ok(Some(Self {
             known,
             capabilities,
+            client,
         }))
     }
 

@@ -103,10 +103,26 @@ impl<'a> Error<'a> {
         }
     }
 
+    /// A capability, or an extension, that the client did not declare.
+    pub fn lacking(name: &'static str) -> Self {
+        Self {
+            data: Some(Data::MissingCapability(name)),
+            ..Self::new(Code::MissingCapability, "the client lacks a capability")
+        }
+    }
+
     /// Parameters that are not what the method takes.
     pub fn params(message: &'static str) -> Self {
         Self::new(Code::InvalidParams, message)
     }
+}
+
+/// Begins a reply, up to its result.
+pub fn begin_result(outbox: &mut Outbox, id: Id<'_>) {
+    let mut sink = Sink::plain(outbox);
+    sink.raw("{\"jsonrpc\":\"2.0\",\"id\":");
+    sink.id(id);
+    sink.raw(",\"result\":");
 }
 
 /// Writes an error reply without the LF behind it.

@@ -4,13 +4,15 @@ use super::errors::Error;
 use super::revision::Known;
 use crate::wire::json::{Object, Value};
 
-/// The revision that an `initialize` leads to.
+/// The revision that an `initialize` leads to, and the name and version of its client.
 ///
 /// # Errors
 ///
 /// What the schema requires must be there and of its type; what it leaves open is not looked at,
 /// so that members of later revisions do no harm.
-pub fn initialize(params: Option<Object<'_>>) -> Result<Known, Error<'static>> {
+pub fn initialize<'a>(
+    params: Option<Object<'a>>,
+) -> Result<(Known, (&'a str, &'a str)), Error<'static>> {
     let params = params.ok_or(Error::params("initialize needs params"))?;
     let [version, capabilities, client] = params
         .take(["protocolVersion", "capabilities", "clientInfo"])
@@ -25,16 +27,18 @@ pub fn initialize(params: Option<Object<'_>>) -> Result<Known, Error<'static>> {
         .and_then(|value| value.as_object())
         .ok_or(Error::params("clientInfo must be an object"))?;
     match client.take(["name", "version"]) {
-        Ok([Some(Value::String(_)), Some(Value::String(_))]) => {}
+        Ok(
+            [
+                Some(Value::String(name)),
+                Some(Value::String(client_version)),
+            ],
+        ) => Ok((Known::negotiated(version), (name, client_version))),
         Ok([Some(Value::String(_)), _]) => {
-            return Err(Error::params("clientInfo.version must be a string"));
+            Err(Error::params("clientInfo.version must be a string"))
         }
-        Ok(_) => return Err(Error::params("clientInfo.name must be a string")),
-        Err(_) => {
-            return Err(Error::params(
-                "a member of clientInfo is given more than once",
-            ));
-        }
+        Ok(_) => Err(Error::params("clientInfo.name must be a string")),
+        Err(_) => Err(Error::params(
+            "a member of clientInfo is given more than once",
+        )),
     }
-    Ok(Known::negotiated(version))
 }

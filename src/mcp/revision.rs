@@ -12,6 +12,8 @@ pub struct Revision {
     pub stateless: bool,
     /// An array of messages may stand on one line (2025-03-26, Base Protocol, Batching).
     pub batches: bool,
+    /// Progress notifications have a `message` (since 2025-03-26, Utilities, Progress).
+    pub progress_messages: bool,
     /// Tools have `annotations` (since 2025-03-26, Server Features, Tools).
     pub tool_annotations: bool,
     /// Tools and implementations have a `title` (since 2025-06-18).
@@ -30,6 +32,7 @@ const FIRST: Revision = Revision {
     version: "2024-11-05",
     stateless: false,
     batches: false,
+    progress_messages: false,
     tool_annotations: false,
     titles: false,
     structured_results: false,
@@ -43,11 +46,13 @@ pub static REVISIONS: [Revision; 5] = [
     Revision {
         version: "2025-03-26",
         batches: true,
+        progress_messages: true,
         tool_annotations: true,
         ..FIRST
     },
     Revision {
         version: "2025-06-18",
+        progress_messages: true,
         tool_annotations: true,
         titles: true,
         structured_results: true,
@@ -55,6 +60,7 @@ pub static REVISIONS: [Revision; 5] = [
     },
     Revision {
         version: "2025-11-25",
+        progress_messages: true,
         tool_annotations: true,
         titles: true,
         structured_results: true,
@@ -65,6 +71,7 @@ pub static REVISIONS: [Revision; 5] = [
     Revision {
         version: "2026-07-28",
         stateless: true,
+        progress_messages: true,
         tool_annotations: true,
         titles: true,
         structured_results: true,

@@ -3,15 +3,18 @@
 use bumpalo::Bump;
 
 use super::catalog::{Catalog, Info};
+use super::delegate::{Ask, Deferred, Delegate, Order, Replies, TASKS};
 use super::envelope::Envelope;
-use super::errors::{self, Code, Data, Error};
+use super::errors::{self, Code, Data, Error, begin_result};
+use super::kept::Short;
 use super::lifecycle;
 use super::revision::Known;
 use super::subscriptions::{self, Subscriptions};
-use super::tool::Tool;
-use super::tools::{self, Served, Tools};
+use super::tool::{Call, Tool};
+use super::tools::{self, Called, Served, Tools};
 use crate::limits::{
-    ARENA_BYTES_MAX, ARENA_BYTES_WARM, BATCH_MESSAGES_MAX, FRAME_BYTES_MAX, RESTING_BYTES_MAX,
+    ARENA_BYTES_MAX, ARENA_BYTES_WARM, BATCH_MESSAGES_MAX, CLIENT_WORD_BYTES_MAX, FRAME_BYTES_MAX,
+    RESTING_BYTES_MAX,
 };
 use crate::wire::json::{Array, Object, Parser, Value};
 use crate::wire::message::{Id, Message, Notification, Request};
@@ -26,24 +29,32 @@ const HEADERS: &str = "the line is not JSON: messages are one JSON text a line, 
 
 /// A server's side of one conversation.
 ///
-/// It answers at once and remembers nothing of a request but the id of an open subscription, so any
-/// other cancellation comes too late and is ignored, as the protocol allows.
-pub struct Session {
+/// It answers at once, but for what a delegate answers later. It remembers nothing of a request but
+/// the id of an open subscription and what the reply of a delegate needs, so any other cancellation
+/// comes too late and is ignored, as the protocol allows.
+pub struct Session<D> {
     parser: Parser,
     arena: Bump,
-    server: Server,
+    server: Server<D>,
 }
 
 /// All but the buffers, so that a frame's values and the server can be borrowed side by side.
-struct Server {
+struct Server<D> {
     catalog: Catalog,
     tools: Tools,
     /// The revision that was agreed on; none before the first good `initialize`.
     agreed: Option<Known>,
+    /// The name and version of the client of the last good `initialize`.
+    client: (Word, Word),
     subscriptions: Subscriptions,
+    deferred: Deferred,
+    delegate: D,
 }
 
-impl std::fmt::Debug for Session {
+/// What a client says of itself.
+type Word = Short<CLIENT_WORD_BYTES_MAX>;
+
+impl<D> std::fmt::Debug for Session<D> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Session")
             .field("agreed", &self.server.agreed)
@@ -51,7 +62,7 @@ impl std::fmt::Debug for Session {
     }
 }
 
-impl Session {
+impl<D: Delegate> Session<D> {
     /// A session that no message has reached. `page_tools` is how many tools a page of
     /// `tools/list` holds. The outbox is used while building, and empty again afterwards.
     ///
@@ -61,18 +72,23 @@ impl Session {
     pub fn new(
         info: &Info,
         tools: Vec<Box<dyn Tool>>,
+        delegate: D,
         page_tools: usize,
         scratch: &mut Outbox,
     ) -> Self {
-        let (tools, specs) = Tools::new(tools);
+        let (tools, specs) = Tools::new(tools, delegate.tools());
+        let extensions: &[&'static str] = if delegate.has_tasks() { &[TASKS] } else { &[] };
         Self {
             parser: Parser::new(),
             arena: new_arena(),
             server: Server {
-                catalog: Catalog::new(info, &specs, page_tools, scratch),
+                catalog: Catalog::new(info, &specs, page_tools, extensions, scratch),
                 tools,
                 agreed: None,
+                client: (Word::EMPTY, Word::EMPTY),
                 subscriptions: Subscriptions::new(),
+                deferred: Deferred::new(),
+                delegate,
             },
         }
     }
@@ -106,6 +122,27 @@ impl Session {
         outbox.begin_frame();
         errors::write(outbox, None, Error::new(Code::InvalidRequest, OVERSIZED));
         outbox.put(b"\n");
+    }
+
+    /// Who answers later, and where the answers go.
+    pub fn delegate<'s>(&'s mut self, outbox: &'s mut Outbox) -> (&'s mut D, Replies<'s>) {
+        let Server {
+            catalog,
+            deferred,
+            delegate,
+            ..
+        } = &mut self.server;
+        (delegate, Replies::new(deferred, catalog, outbox))
+    }
+
+    /// Who answers later.
+    pub fn delegate_ref(&self) -> &D {
+        &self.server.delegate
+    }
+
+    /// Whether a request was taken on and not answered yet.
+    pub fn is_owing(&self) -> bool {
+        !self.server.deferred.is_empty()
     }
 
     /// Ends one of what is still open when no further message will come, and tells whether there
@@ -154,21 +191,23 @@ enum Place {
 }
 
 /// What has become of a request.
-enum Answer {
+enum Answer<'a> {
     /// Its result is written.
     Result,
     /// It was acknowledged, and its result comes when it ends.
     Open,
+    /// It is for the delegate.
+    Delegated(Ask<'a>, Known, Option<Envelope<'a>>),
 }
 
-impl Server {
+impl<D: Delegate> Server<D> {
     fn handle(&mut self, root: Value<'_>, arena: &mut Bump, outbox: &mut Outbox) {
         let start = outbox.mark();
         match root {
             Value::Array(batch) => self.batch(batch, arena, outbox),
             message => self.message(message, Place::Line, arena, outbox),
         }
-        if !outbox.is_at(start) {
+        if outbox.is_mid_line(start) {
             outbox.put(b"\n");
         }
     }
@@ -233,11 +272,14 @@ impl Server {
             && let Some(id) = Id::of(id)
         {
             self.subscriptions.cancel(id);
+            if let Some(ticket) = self.deferred.cancel(id) {
+                self.delegate.forget(ticket);
+            }
         }
     }
 
-    /// Writes one reply. A result that does not fit, or that turns out to be an error on the way,
-    /// is taken back.
+    /// Writes one reply, or has the delegate do so. A result that does not fit, or that turns out
+    /// to be an error on the way, is taken back.
     fn request(&mut self, request: Request<'_>, place: Place, arena: &Bump, outbox: &mut Outbox) {
         let start = outbox.mark();
         outbox.begin_result();
@@ -255,11 +297,46 @@ impl Server {
                 outbox.rewind(start);
                 acknowledge(outbox, request.id);
             }
+            Ok(Answer::Delegated(ask, known, envelope)) => {
+                outbox.rewind(start);
+                let delegated = self.delegate(&request, ask, known, envelope, place, outbox);
+                if let Err(error) = delegated {
+                    errors::write(outbox, Some(request.id), error);
+                }
+            }
             Err(error) => {
                 outbox.rewind(start);
                 errors::write(outbox, Some(request.id), error);
             }
         }
+    }
+
+    /// Hands a request to the delegate.
+    fn delegate<'a>(
+        &mut self,
+        request: &Request<'a>,
+        ask: Ask<'a>,
+        known: Known,
+        envelope: Option<Envelope<'a>>,
+        place: Place,
+        outbox: &mut Outbox,
+    ) -> Result<(), Error<'static>> {
+        if place == Place::Batch {
+            let fault = "a request that is answered later must stand alone on its line";
+            return Err(Error::new(Code::InvalidRequest, fault));
+        }
+        let meta = params(request)?.and_then(|params| params.get("_meta")?.as_object());
+        let token = meta.and_then(|meta| Id::of(meta.get("progressToken")?));
+        let tasks = envelope.is_some_and(|envelope| envelope.can(TASKS));
+        let ticket = self.deferred.open(request.id, known, tasks, token)?;
+        let client = match envelope {
+            Some(envelope) => envelope.client.and_then(client_words),
+            None => Some((self.client.0.as_str(), self.client.1.as_str())),
+        };
+        let order = Order { ask, client, tasks };
+        let mut replies = Replies::new(&mut self.deferred, &self.catalog, outbox);
+        self.delegate.ask(order, ticket, &mut replies);
+        Ok(())
     }
 
     /// Writes the result of a request, in the era that the request itself decides.
@@ -269,9 +346,13 @@ impl Server {
         place: Place,
         arena: &'a Bump,
         outbox: &mut Outbox,
-    ) -> Result<Answer, Error<'a>> {
+    ) -> Result<Answer<'a>, Error<'a>> {
         if self.subscriptions.holds(request.id) {
             let fault = "the id is that of an open subscription";
+            return Err(Error::new(Code::InvalidRequest, fault));
+        }
+        if self.deferred.holds(request.id) {
+            let fault = "the id is that of a request that was not answered yet";
             return Err(Error::new(Code::InvalidRequest, fault));
         }
         match (Envelope::of(&request)?, place) {
@@ -293,15 +374,16 @@ impl Server {
         place: Place,
         arena: &'a Bump,
         outbox: &mut Outbox,
-    ) -> Result<Answer, Error<'a>> {
+    ) -> Result<Answer<'a>, Error<'a>> {
         match (request.method, self.agreed) {
             ("initialize", _) if place == Place::Batch => {
                 let fault = "initialize must not be part of a batch";
                 return Err(Error::new(Code::InvalidRequest, fault));
             }
             ("initialize", _) => {
-                let known = lifecycle::initialize(params(&request)?)?;
+                let (known, (name, version)) = lifecycle::initialize(params(&request)?)?;
                 self.agreed = Some(known);
+                self.client = (Word::of(name), Word::of(version));
                 outbox.put(self.catalog.opening(known).as_bytes());
             }
             ("ping", _) => {
@@ -317,7 +399,7 @@ impl Server {
                 let fault = "the session is not open: send initialize first";
                 return Err(Error::new(Code::InvalidRequest, fault));
             }
-            (_, Some(known)) => self.serve(request, known, None, arena, outbox)?,
+            (_, Some(known)) => return self.serve(request, known, None, arena, outbox),
         }
         Ok(Answer::Result)
     }
@@ -329,7 +411,7 @@ impl Server {
         envelope: Envelope<'a>,
         arena: &'a Bump,
         outbox: &mut Outbox,
-    ) -> Result<Answer, Error<'a>> {
+    ) -> Result<Answer<'a>, Error<'a>> {
         let known = envelope.known;
         match request.method {
             "server/discover" => outbox.put(self.catalog.opening(known).as_bytes()),
@@ -344,7 +426,7 @@ impl Server {
                     ..not_found(request.method)
                 });
             }
-            _ => self.serve(request, known, Some(envelope), arena, outbox)?,
+            _ => return self.serve(request, known, Some(envelope), arena, outbox),
         }
         Ok(Answer::Result)
     }
@@ -357,12 +439,12 @@ impl Server {
         envelope: Option<Envelope<'a>>,
         arena: &'a Bump,
         outbox: &mut Outbox,
-    ) -> Result<(), Error<'a>> {
+    ) -> Result<Answer<'a>, Error<'a>> {
         match request.method {
             "tools/list" => {
                 let page = tools::list(&self.catalog, known, params(&request)?)?;
                 outbox.put(page.as_bytes());
-                Ok(())
+                Ok(Answer::Result)
             }
             "tools/call" => {
                 let served = Served {
@@ -371,22 +453,55 @@ impl Server {
                     preamble: self.catalog.preamble(known),
                     arena,
                 };
-                self.tools.call(served, params(&request)?, outbox)
+                match self.tools.call(served, params(&request)?, outbox)? {
+                    Called::Written => Ok(Answer::Result),
+                    Called::Delegated(number, arguments) => {
+                        let ask = Ask::Call(number, Call { arguments, arena });
+                        Ok(Answer::Delegated(ask, known, envelope))
+                    }
+                }
             }
-            method => Err(not_found(method)),
+            method => match envelope {
+                Some(envelope) if self.delegate.has_tasks() => task_method(&request, envelope),
+                _ => Err(not_found(method)),
+            },
         }
     }
 }
 
-fn not_found(method: &str) -> Error<'_> {
-    Error::quoting(Code::MethodNotFound, "method not found", method)
+/// A method of the tasks extension, which its client must declare with each request
+/// (Tasks Extension, Capability Negotiation).
+fn task_method<'a>(request: &Request<'a>, envelope: Envelope<'a>) -> Result<Answer<'a>, Error<'a>> {
+    let ask: fn(&'a str) -> Ask<'a> = match request.method {
+        "tasks/get" => Ask::TaskGet,
+        "tasks/update" => Ask::TaskUpdate,
+        "tasks/cancel" => Ask::TaskCancel,
+        method => return Err(not_found(method)),
+    };
+    if !envelope.can(TASKS) {
+        return Err(Error::lacking(TASKS));
+    }
+    let [task] = params(request)?
+        .unwrap_or(Object::EMPTY)
+        .take(["taskId"])
+        .map_err(|_| Error::params("taskId is given more than once"))?;
+    let task = task
+        .and_then(|task| task.as_str())
+        .ok_or(Error::params("taskId must be a string"))?;
+    Ok(Answer::Delegated(ask(task), envelope.known, Some(envelope)))
 }
 
-fn begin_result(outbox: &mut Outbox, id: Id<'_>) {
-    let mut sink = Sink::plain(outbox);
-    sink.raw("{\"jsonrpc\":\"2.0\",\"id\":");
-    sink.id(id);
-    sink.raw(",\"result\":");
+/// The name and version of a client's own description.
+fn client_words(client: Value<'_>) -> Option<(&str, &str)> {
+    let client = client.as_object()?;
+    Some((
+        client.get("name")?.as_str()?,
+        client.get("version")?.as_str()?,
+    ))
+}
+
+fn not_found(method: &str) -> Error<'_> {
+    Error::quoting(Code::MethodNotFound, "method not found", method)
 }
 
 /// Says which of the wanted notifications will come: none, since nothing ever changes.

@@ -5,8 +5,9 @@
 //! is in use until then (2026-07-28, Base Protocol, Patterns, Subscriptions).
 
 use super::errors::{Code, Error};
+use super::kept::Kept;
 use super::revision::Known;
-use crate::limits::{SUBSCRIPTION_ID_BYTES_MAX, SUBSCRIPTIONS_MAX};
+use crate::limits::SUBSCRIPTIONS_MAX;
 use crate::wire::json::{Object, Value};
 use crate::wire::message::Id;
 
@@ -14,43 +15,6 @@ use crate::wire::message::Id;
 #[derive(Debug)]
 pub struct Subscriptions {
     open: Vec<(Kept, Known)>,
-}
-
-/// An id that outlives its frame.
-#[derive(Debug)]
-enum Kept {
-    Text {
-        bytes: [u8; SUBSCRIPTION_ID_BYTES_MAX],
-        len: usize,
-    },
-    Unsigned(u64),
-    Signed(i64),
-}
-
-impl Kept {
-    fn of(id: Id<'_>) -> Option<Self> {
-        Some(match id {
-            Id::Unsigned(number) => Self::Unsigned(number),
-            Id::Signed(number) => Self::Signed(number),
-            Id::String(text) => {
-                let mut bytes = [0; SUBSCRIPTION_ID_BYTES_MAX];
-                let len = text.len();
-                bytes.get_mut(..len)?.copy_from_slice(text.as_bytes());
-                Self::Text { bytes, len }
-            }
-        })
-    }
-
-    fn id(&self) -> Id<'_> {
-        match self {
-            Self::Unsigned(number) => Id::Unsigned(*number),
-            Self::Signed(number) => Id::Signed(*number),
-            Self::Text { bytes, len } => {
-                let text = std::str::from_utf8(&bytes[..*len]);
-                Id::String(text.expect("it was copied from a text"))
-            }
-        }
-    }
 }
 
 impl Default for Subscriptions {
@@ -144,6 +108,7 @@ pub fn wanted(params: Option<Object<'_>>) -> Result<(), Error<'static>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::KEPT_ID_BYTES_MAX;
 
     fn newest() -> Known {
         Known::all().last().unwrap()
@@ -177,7 +142,7 @@ mod tests {
     #[test]
     fn both_bounds_are_exact() {
         let mut subscriptions = Subscriptions::new();
-        let long = "x".repeat(SUBSCRIPTION_ID_BYTES_MAX + 1);
+        let long = "x".repeat(KEPT_ID_BYTES_MAX + 1);
         assert!(subscriptions.open(Id::String(&long), newest()).is_err());
         assert!(subscriptions.open(Id::String(&long[1..]), newest()).is_ok());
         for number in 1..SUBSCRIPTIONS_MAX {

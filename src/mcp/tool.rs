@@ -213,6 +213,16 @@ impl<'r> Reply<'r> {
         error: ToolError<'_>,
         details: impl FnOnce(&mut ObjectWriter<'_>),
     ) -> Answered {
+        self.error_retry(error, None, details)
+    }
+
+    /// A failure with `details`, and with the time after which the same call may succeed.
+    pub fn error_retry(
+        self,
+        error: ToolError<'_>,
+        retry_after_ms: Option<u64>,
+        details: impl FnOnce(&mut ObjectWriter<'_>),
+    ) -> Answered {
         let mut sink = Sink::plain(self.outbox);
         sink.raw("\"content\":[{\"type\":\"text\",\"text\":\"");
         sink.string_part(error.code);
@@ -231,9 +241,36 @@ impl<'r> Reply<'r> {
                     object.string("code", error.code);
                     object.string_again("message", message);
                     object.boolean("retryable", error.retryable);
+                    if let Some(time) = retry_after_ms {
+                        object.unsigned("retry_after_ms", time);
+                    }
                     object.object("details", details);
                 });
             });
+            sink.raw(",");
+        }
+        sink.raw("\"isError\":true}");
+        Answered(())
+    }
+
+    /// A failure that a result describes: `isError`, a text of a sentence and the result, and the
+    /// result as `structuredContent` where the revision has a place for it. Clients show a model
+    /// only the text of a failure.
+    pub fn failure(
+        self,
+        sentence: fmt::Arguments<'_>,
+        fill: impl Fn(&mut ObjectWriter<'_>),
+    ) -> Answered {
+        let mut sink = Sink::plain(self.outbox);
+        sink.raw("\"content\":[{\"type\":\"text\",\"text\":\"");
+        sink.formatted(sentence);
+        sink.string_part("\n");
+        Sink::quoted(self.outbox).object(&fill);
+        let mut sink = Sink::plain(self.outbox);
+        sink.raw("\"}],");
+        if self.revision.structured_results {
+            sink.raw("\"structuredContent\":");
+            sink.object(&fill);
             sink.raw(",");
         }
         sink.raw("\"isError\":true}");

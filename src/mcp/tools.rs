@@ -2,7 +2,7 @@
 
 use super::catalog::Catalog;
 use super::envelope::Envelope;
-use super::errors::{Code, Data, Error};
+use super::errors::{Code, Error};
 use super::revision::Known;
 use super::tool::{Call, Reply, Text, Tool, ToolSpec};
 use crate::wire::json::{Object, Value};
@@ -41,7 +41,24 @@ pub struct Tools {
 struct Entry {
     name: Text,
     needs: Option<&'static str>,
-    tool: Box<dyn Tool>,
+    server: By,
+}
+
+/// By whom a tool is served.
+enum By {
+    /// By itself, at once.
+    Tool(Box<dyn Tool>),
+    /// By the delegate, who knows it by this number.
+    Delegate(usize),
+}
+
+/// What has become of a call.
+#[derive(Debug)]
+pub enum Called<'a> {
+    /// Its result is written.
+    Written,
+    /// It is for the delegate.
+    Delegated(usize, Object<'a>),
 }
 
 impl std::fmt::Debug for Tools {
@@ -65,19 +82,22 @@ pub struct Served<'a> {
 }
 
 impl Tools {
-    /// Tools and what each says of itself.
-    pub fn new(tools: Vec<Box<dyn Tool>>) -> (Self, Vec<ToolSpec>) {
-        let specs: Vec<ToolSpec> = tools.iter().map(|tool| tool.spec()).collect();
-        let entries = tools.into_iter().zip(&specs).map(|(tool, spec)| Entry {
+    /// Tools, those of the delegate behind them, and what each says of itself.
+    pub fn new(tools: Vec<Box<dyn Tool>>, delegated: Vec<ToolSpec>) -> (Self, Vec<ToolSpec>) {
+        let mut specs: Vec<ToolSpec> = tools.iter().map(|tool| tool.spec()).collect();
+        specs.extend(delegated.iter().cloned());
+        let own = tools.into_iter().map(By::Tool);
+        let servers = own.chain((0..delegated.len()).map(By::Delegate));
+        let entries = servers.zip(&specs).map(|(server, spec)| Entry {
             name: spec.name.clone(),
             needs: spec.needs,
-            tool,
+            server,
         });
         let entries = entries.collect();
         (Self { entries }, specs)
     }
 
-    /// Calls a tool, which writes its result into the outbox.
+    /// Calls a tool, which writes its result into the outbox, unless it is the delegate's.
     ///
     /// # Errors
     ///
@@ -89,7 +109,7 @@ impl Tools {
         served: Served<'_>,
         params: Option<Object<'a>>,
         outbox: &mut Outbox,
-    ) -> Result<(), Error<'a>> {
+    ) -> Result<Called<'a>, Error<'a>> {
         let [name, arguments] = params
             .unwrap_or(Object::EMPTY)
             .take(["name", "arguments"])
@@ -107,15 +127,17 @@ impl Tools {
         if let (Some(envelope), Some(needs)) = (served.envelope, entry.needs)
             && !envelope.can(needs)
         {
-            return Err(Error {
-                data: Some(Data::MissingCapability(needs)),
-                ..Error::new(Code::MissingCapability, "the client lacks a capability")
-            });
+            return Err(Error::lacking(needs));
         }
-        let revision = served.known.revision();
-        let reply = Reply::new(outbox, revision, served.preamble);
-        let arena = served.arena;
-        entry.tool.call(Call { arguments, arena }, reply);
-        Ok(())
+        match &mut entry.server {
+            By::Tool(tool) => {
+                let revision = served.known.revision();
+                let reply = Reply::new(outbox, revision, served.preamble);
+                let arena = served.arena;
+                tool.call(Call { arguments, arena }, reply);
+                Ok(Called::Written)
+            }
+            By::Delegate(number) => Ok(Called::Delegated(*number, arguments)),
+        }
     }
 }

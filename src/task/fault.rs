@@ -81,6 +81,15 @@ pub enum Reason {
     ControlCharacter,
     /// A path that was listed before.
     Duplicate,
+    /// An integer beyond its bounds.
+    OutOfRange {
+        /// The least.
+        min: u64,
+        /// The greatest.
+        max: u64,
+    },
+    /// A text that is no task's name.
+    NotATask,
 }
 
 impl fmt::Display for Reason {
@@ -106,6 +115,8 @@ impl fmt::Display for Reason {
             Self::LeadingDash => "must not start with -",
             Self::ControlCharacter => "must not hold control characters",
             Self::Duplicate => "stands in the list already",
+            Self::OutOfRange { min, max } => return write!(f, "must be {min} to {max}"),
+            Self::NotATask => "must be a task_id: tsk_ and 26 capital letters and digits",
         })
     }
 }

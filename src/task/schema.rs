@@ -18,9 +18,20 @@ and, if you can, the files that may change. Every argument is checked before any
 submitted: invalid_arguments names each fault, so correct them all and call again. \
 executor_not_connected means that nothing was submitted.";
 
-/// The arguments. A closed object: an unknown member is a fault, so that a misspelt one is never
-/// silently dropped.
-pub const INPUT: &str = r#"{
+/// What the tool does where an executor is configured.
+pub const CONNECTED_DESCRIPTION: &str = "Hands one bounded coding task to an executor that works on \
+its own in a copy of a local repository, and returns at once with a task_id. Give it a goal, the \
+repository, what decides that the task is done, and, if you can, the files that may change. \
+Follow it with larry_task_status. An acceptance entry gate:<name> runs the check of that name that \
+the operator has defined; any other entry is told to the agent as it is. The result is a commit \
+under a ref and a diff: your working tree is never touched.";
+
+/// The arguments, with room for more properties. A closed object: an unknown member is a fault, so
+/// that a misspelt one is never silently dropped.
+macro_rules! input {
+    ($more:literal) => {
+        concat!(
+            r#"{
   "type": "object",
   "properties": {
     "goal": {
@@ -49,11 +60,41 @@ pub const INPUT: &str = r#"{
       "maxItems": 64,
       "items": { "type": "string", "minLength": 1, "maxLength": 4096 },
       "description": "What decides that the task is done: checks that can be seen to pass or fail, such as 'cargo test passes'. At least one, none blank, each at most 4096 bytes."
-    }
+    }"#,
+            $more,
+            r#"
   },
   "required": ["goal", "repo", "acceptance"],
   "additionalProperties": false
-}"#;
+}"#
+        )
+    };
+}
+
+/// The arguments while no executor is configured.
+pub const INPUT: &str = input!("");
+
+/// The arguments where one is.
+pub const INPUT_WITH_OPTIONS: &str = input!(
+    r#",
+    "idempotency_key": {
+      "type": "string",
+      "minLength": 1,
+      "maxLength": 128,
+      "description": "A name of your own for this task. Calling again with the same key and the same arguments gives the same task instead of a second one."
+    },
+    "follow_up_to": {
+      "type": "string",
+      "pattern": "^tsk_[0-9A-HJKMNP-TV-Z]{26}$",
+      "description": "The task_id of an ended task that this one continues, such as one that needed input."
+    },
+    "timeout_s": {
+      "type": "integer",
+      "minimum": 1,
+      "maximum": 86400,
+      "description": "How long the task may run, in seconds. Left out: as long as the executor allows."
+    }"#
+);
 
 /// `structuredContent`: a task that was accepted, or a typed error.
 pub const OUTPUT: &str = r#"{

@@ -32,14 +32,15 @@ fn not_connected(reply: Reply<'_>) -> Answered {
     let error = ToolError {
         code: "executor_not_connected",
         what: format_args!("no executor is connected, so the task was not submitted"),
-        advice: "Do the task yourself or tell the user, and do not submit it again: this version \
-                 of rocco cannot connect an executor yet",
+        advice: "Do the task yourself or tell the user, who can start rocco mcp with --executor or \
+                 --executor-socket, and do not submit it again",
         retryable: false,
     };
     reply.error_with(error, |details| details.string("reason", "not_configured"))
 }
 
-fn invalid_arguments(faults: &Faults<'_>, reply: Reply<'_>) -> Answered {
+/// Refuses a task whose arguments break the rules.
+pub fn invalid_arguments(faults: &Faults<'_>, reply: Reply<'_>) -> Answered {
     let error = ToolError {
         code: "invalid_arguments",
         what: format_args!("the task was not submitted, because {faults}"),

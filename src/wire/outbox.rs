@@ -107,6 +107,11 @@ impl Outbox {
         self.tail == mark.0
     }
 
+    /// Whether something was written since the mark, and its line is not ended.
+    pub fn is_mid_line(&self, mark: Mark) -> bool {
+        self.tail > mark.0 && self.bytes[self.tail - 1] != b'\n'
+    }
+
     /// Undoes all that was written since the mark, and an overflow with it.
     pub fn rewind(&mut self, mark: Mark) {
         assert!(mark.0 <= self.tail);

@@ -33,6 +33,12 @@ impl<'o> Sink<'o> {
         }
     }
 
+    /// The outbox itself, for what writes a value of its own.
+    pub(crate) fn outbox(&mut self) -> &mut Outbox {
+        assert!(!self.quoted, "what is written is not to be escaped");
+        self.outbox
+    }
+
     fn again(&mut self) -> Sink<'_> {
         Sink {
             outbox: self.outbox,
@@ -226,6 +232,17 @@ impl ObjectWriter<'_> {
     /// Text that is JSON already, on one line.
     pub fn raw(&mut self, name: &str, json: &str) {
         self.member(name, |sink| sink.raw(json));
+    }
+
+    /// Members that are JSON already, without the braces around them.
+    pub fn raw_members(&mut self, json: &str) {
+        if !json.is_empty() {
+            if !self.first {
+                self.sink.raw(",");
+            }
+            self.first = false;
+            self.sink.raw(json);
+        }
     }
 
     /// An object that is filled by a function.

@@ -26,9 +26,9 @@ const MUTANTS: [Mutant; 16] = [
     },
     Mutant {
         name: "an id is taken from the previous frame",
-        file: "mcp/session.rs",
-        find: "fn begin_result(outbox: &mut Outbox, id: Id<'_>) {",
-        replace: "fn begin_result(outbox: &mut Outbox, id: Id<'_>) {
+        file: "mcp/errors.rs",
+        find: "pub fn begin_result(outbox: &mut Outbox, id: Id<'_>) {",
+        replace: "pub fn begin_result(outbox: &mut Outbox, id: Id<'_>) {
             thread_local!(static LAST: std::cell::Cell<u64> = const { std::cell::Cell::new(0) });
             let id = match id {
                 Id::Unsigned(number) => Id::Unsigned(LAST.replace(number)),

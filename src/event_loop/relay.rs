@@ -1,0 +1,120 @@
+//! Moves bytes between an engine's port and the channel to an executor.
+
+use std::io::ErrorKind;
+use std::time::Duration;
+
+use super::{Transport, Wakeup};
+use crate::engine::Engine;
+
+/// What is known of the channel.
+#[derive(Debug, Default)]
+pub struct Relay {
+    /// It is open.
+    open: bool,
+    /// A read may find something.
+    ready: bool,
+    /// The last write met no room.
+    blocked: bool,
+    /// The executor has left, so that nothing more comes than what is there.
+    gone: bool,
+}
+
+impl Relay {
+    /// Takes in what a wait has found.
+    pub fn note(&mut self, wakeup: Wakeup) {
+        self.ready |= wakeup.executor_input || wakeup.executor_gone;
+        self.gone |= wakeup.executor_gone;
+        self.blocked &= !wakeup.executor_output;
+    }
+
+    /// Sets the time and reads once, if there is something to read and room for what it may lead
+    /// to. Tells whether something came.
+    pub fn hear<T: Transport>(&mut self, engine: &mut Engine, transport: &mut T) -> bool {
+        let now = transport.now();
+        let is_open = engine.is_open();
+        let Some(port) = engine.port() else {
+            return false;
+        };
+        port.set_time(u64::try_from(now.as_millis()).unwrap_or(u64::MAX));
+        let Some(channel) = transport.executor() else {
+            return false;
+        };
+        if !self.open || !self.ready || !is_open || !port.has_space() {
+            return false;
+        }
+        let space = port.space();
+        let space_bytes = space.len();
+        match channel.read(space) {
+            Ok(0) => port.end(&channel.fate()),
+            Ok(count) => {
+                port.fill(count);
+                // A short read has emptied it: what comes later is a new edge.
+                self.ready = count == space_bytes || self.gone;
+                return true;
+            }
+            Err(error) => match error.kind() {
+                ErrorKind::Interrupted => return false,
+                ErrorKind::WouldBlock if !self.gone => {}
+                _ => port.end(&channel.fate()),
+            },
+        }
+        self.ready = false;
+        false
+    }
+
+    /// Opens the channel if the port wants it, writes once, and closes the channel if the port is
+    /// through with it.
+    pub fn tell<T: Transport>(&mut self, engine: &mut Engine, transport: &mut T) {
+        let (Some(port), Some(channel)) = (engine.port(), transport.executor()) else {
+            return;
+        };
+        if self.open && !port.is_open() {
+            channel.close();
+            *self = Self::default();
+        }
+        if port.wants_open() {
+            match channel.open() {
+                Ok(()) => {
+                    port.opened();
+                    self.open = true;
+                    self.ready = true;
+                }
+                Err((absence, why)) => port.absent(absence, &why),
+            }
+        }
+        if !self.open || self.blocked || port.pending().is_empty() {
+            return;
+        }
+        let pending_bytes = port.pending().len();
+        match channel.write(port.pending()) {
+            Ok(count) => {
+                port.consume(count);
+                self.blocked = count < pending_bytes;
+            }
+            Err(error) => match error.kind() {
+                ErrorKind::Interrupted => {}
+                ErrorKind::WouldBlock => self.blocked = true,
+                // What it wrote before it left is still to be read.
+                _ => {
+                    self.blocked = true;
+                    self.ready = true;
+                    self.gone = true;
+                }
+            },
+        }
+    }
+
+    /// How long until something is due: nothing if there is something to read or to write.
+    pub fn due<T: Transport>(&self, engine: &mut Engine, transport: &T) -> Option<Duration> {
+        let (is_open, deadline_ms) = (engine.is_open(), engine.deadline_ms());
+        let port = engine.port()?;
+        let can_read = self.open && self.ready && is_open && port.has_space();
+        let can_write = self.open && !self.blocked && !port.pending().is_empty();
+        if can_read || can_write || self.open != port.is_open() {
+            return Some(Duration::ZERO);
+        }
+        let deadline = Duration::from_millis(deadline_ms?);
+        // The port's clock is in whole milliseconds, so a wait to the end of one suffices.
+        Some(deadline.saturating_sub(transport.now()))
+    }
+}

@@ -1,0 +1,501 @@
+//! From the executor: a line becomes a reply to whoever waits for it, or news of a task.
+
+use super::desk::{Desk, Page, Pending, Purpose, Stage};
+use super::errors::{Absence, Code, Refusal};
+use super::plain::Plain;
+use super::record;
+use super::state::{Snapshot, State, Told};
+use crate::limits::{
+    EXECUTOR_ENVELOPE_BYTES_MAX, EXECUTOR_LIST_MAX, EXECUTOR_MESSAGE_BYTES_MAX,
+    EXECUTOR_PAGE_BYTES_MAX, EXECUTOR_RECORD_BYTES_MAX, EXECUTOR_WORD_BYTES_MAX, TASK_POLL_MS,
+    TASK_POLL_QUEUED_MS, TASK_TTL_MS,
+};
+use crate::mcp::delegate::{Replies, Ticket};
+use crate::mcp::errors::{self, Error};
+use crate::task::id::TaskId;
+use crate::wire::json::{Object, Value};
+use crate::wire::writer::ObjectWriter;
+
+/// What a model should do while a task works.
+const NEXT: &str = "Call larry_task_status with this task_id and wait_s 45 until it has ended.";
+
+impl Desk {
+    /// Takes in one line of so many bytes.
+    pub fn line(&mut self, root: Value<'_>, bytes: usize, replies: &mut Replies<'_>) {
+        let Value::Object(message) = root else {
+            return self.fault("a line was no JSON object");
+        };
+        match (message.get("method"), message.get("id")) {
+            (Some(Value::String(method)), None) => {
+                let params = message.get("params").and_then(|params| params.as_object());
+                if method == "task/update"
+                    && let Some(told) = params.and_then(Told::of)
+                {
+                    self.update(&told);
+                }
+            }
+            (None, Some(Value::Unsigned(serial))) if self.is_ours(serial) => {
+                self.answer(serial, message, bytes, replies);
+            }
+            _ => self.fault("a line answered nothing that was asked"),
+        }
+    }
+
+    /// Takes note of a line that is not as it must be. The third one ends the connection.
+    pub fn fault(&mut self, what: &str) {
+        if self.link.fault() {
+            let why = format_args!("the executor does not keep to the protocol: {what}");
+            self.lost(Refusal::absent(Absence::Lost, why));
+        }
+    }
+
+    /// News of a task, for those who wait for it.
+    fn update(&mut self, told: &Told<'_>) {
+        if !self.snapshots.update(told) {
+            return;
+        }
+        for index in 0..self.pending.len() {
+            let pending = &mut self.pending[index];
+            if pending.task != Some(told.task) {
+                continue;
+            }
+            let Stage::Waiting { changed, .. } = &mut pending.stage else {
+                continue;
+            };
+            *changed = true;
+            if told.state.is_final() {
+                self.ask_again(index);
+            }
+        }
+    }
+
+    /// An answer that nobody waits for any more was late, and does no harm.
+    fn answer(
+        &mut self,
+        serial: u64,
+        message: Object<'_>,
+        bytes: usize,
+        replies: &mut Replies<'_>,
+    ) {
+        let result = match (message.get("result"), message.get("error")) {
+            (Some(Value::Object(result)), None) => Ok(result),
+            (None, Some(Value::Object(error))) => Err(Refusal::told(error)),
+            _ => {
+                let what = "the executor's answer has neither a result nor an error";
+                Err(Refusal::new(Code::ExecutorProtocol, format_args!("{what}")))
+            }
+        };
+        if self.link.is_hello(serial) {
+            return self.greeted(result);
+        }
+        self.link.is_well();
+        self.link.unanswered.answer(serial);
+        let asked = |pending: &Pending| {
+            pending.serial == serial && matches!(pending.stage, Stage::Asked { .. })
+        };
+        let told = result.ok().and_then(Told::of);
+        if let Some(told) = told.filter(|told| !told.created_at.is_empty()) {
+            let connection = self.link.connection();
+            self.snapshots.note(&told, connection, self.now_ms);
+        }
+        let Some(index) = self.pending.iter().position(asked) else {
+            return;
+        };
+        let pending = self.pending.swap_remove(index);
+        let refused = match result {
+            Ok(result) => self.pass_on(pending, result, bytes, replies),
+            Err(refusal) => Err(refusal),
+        };
+        if let Err(refusal) = refused {
+            let refusal = refusal.of_task(pending.task);
+            self.refuse(
+                pending.purpose,
+                pending.ticket,
+                pending.task,
+                &refusal,
+                replies,
+            );
+        }
+    }
+
+    fn greeted(&mut self, result: Result<Object<'_>, Refusal>) {
+        let greeted = match result {
+            Ok(result) => self.link.greeted(result),
+            Err(refusal) => {
+                let why = format_args!("the executor refused hello: {}", refusal.what.as_str());
+                Err(Refusal::absent(Absence::HandshakeFailed, why))
+            }
+        };
+        match greeted {
+            Ok(()) => self.is_up(),
+            Err(refusal) => self.lost(refusal),
+        }
+    }
+
+    /// Passes the executor's result on to who waits for it.
+    fn pass_on(
+        &mut self,
+        pending: Pending,
+        result: Object<'_>,
+        bytes: usize,
+        replies: &mut Replies<'_>,
+    ) -> Result<(), Refusal> {
+        let ticket = pending.ticket;
+        match pending.purpose {
+            Purpose::List => list(result, ticket, replies),
+            Purpose::Page(page) => pages(page, result, ticket, replies),
+            Purpose::Submit => {
+                let told = Told::of(result).ok_or_else(not_understood)?;
+                let snapshot = self.snapshot(&told)?;
+                if replies.wants_tasks(ticket) {
+                    replies.task(ticket, |task| task_members(task, snapshot, "working"));
+                } else {
+                    replies.answer(ticket, |reply| {
+                        reply.structured(|result| accepted(result, snapshot, told.duplicate))
+                    });
+                }
+                Ok(())
+            }
+            Purpose::Cancel => {
+                let told = Told::of(result).ok_or_else(not_understood)?;
+                replies.answer(ticket, |reply| {
+                    reply.structured(|result| {
+                        result.formatted("task_id", format_args!("{}", told.task));
+                        result.string("state", told.state.name());
+                    })
+                });
+                Ok(())
+            }
+            Purpose::TaskUpdate | Purpose::TaskCancel => {
+                Told::of(result).ok_or_else(not_understood)?;
+                replies.complete(ticket, |_| {});
+                Ok(())
+            }
+            Purpose::Status { .. } | Purpose::TaskGet => {
+                if bytes > EXECUTOR_RECORD_BYTES_MAX + EXECUTOR_ENVELOPE_BYTES_MAX {
+                    let what = format_args!("the task's record is longer than 32768 bytes");
+                    return Err(Refusal::new(Code::ExecutorProtocol, what));
+                }
+                let told = Told::of(result).ok_or_else(not_understood)?;
+                let snapshot = *self.snapshot(&told)?;
+                self.stands(pending, &told, &snapshot, replies);
+                Ok(())
+            }
+        }
+    }
+
+    /// What is now remembered of a task that was told of.
+    fn snapshot(&self, told: &Told<'_>) -> Result<&Snapshot, Refusal> {
+        self.snapshots.get(told.task).ok_or_else(|| {
+            let what = format_args!("the executor's answer does not say when it took the task");
+            Refusal::new(Code::ExecutorProtocol, what)
+        })
+    }
+
+    /// Says how a task stands, or waits for its end.
+    fn stands(
+        &mut self,
+        pending: Pending,
+        told: &Told<'_>,
+        snapshot: &Snapshot,
+        replies: &mut Replies<'_>,
+    ) {
+        let ticket = pending.ticket;
+        match pending.purpose {
+            Purpose::TaskGet => task_stands(told, snapshot, ticket, replies),
+            Purpose::Status { wait_until_ms }
+                if !told.state.is_final()
+                    && self.now_ms < wait_until_ms
+                    && self.ending_ms.is_none() =>
+            {
+                self.wait(pending);
+            }
+            _ => replies.answer(ticket, |reply| {
+                reply.structured(|result| {
+                    status_members(result, snapshot);
+                    if let Some(record) = told.record.filter(|_| told.state.is_final()) {
+                        result.object("record", |writer| record::write(record, writer));
+                    }
+                })
+            }),
+        }
+    }
+
+    /// Tells somebody that what was asked is not done.
+    pub fn refuse(
+        &mut self,
+        purpose: Purpose,
+        ticket: Ticket,
+        task: Option<TaskId>,
+        refusal: &Refusal,
+        replies: &mut Replies<'_>,
+    ) {
+        match purpose {
+            Purpose::TaskGet | Purpose::TaskUpdate | Purpose::TaskCancel => {}
+            _ => return replies.answer(ticket, |reply| refusal.write(reply)),
+        }
+        if matches!(refusal.code, Code::NotFound | Code::Expired) {
+            return replies.refuse(ticket, Error::params("the task is not known"));
+        }
+        let known = task.and_then(|task| self.snapshots.get(task));
+        match known.filter(|_| purpose == Purpose::TaskGet) {
+            Some(snapshot) if self.now_ms < snapshot.since_ms + TASK_TTL_MS => {
+                let message = refusal.what.as_str();
+                replies.complete(ticket, |result| {
+                    members(result, snapshot, "working", Some(message));
+                });
+            }
+            Some(snapshot) => replies.complete(ticket, |result| {
+                task_members(result, snapshot, "failed");
+                result.object("error", |error| {
+                    error.signed("code", errors::Code::Internal as i64);
+                    error.string("message", refusal.what.as_str());
+                });
+            }),
+            None => {
+                let quote = refusal.what.as_str();
+                let what = "the executor cannot be asked";
+                let error = Error::quoting(errors::Code::Internal, what, quote);
+                replies.refuse(ticket, error);
+            }
+        }
+    }
+}
+
+fn not_understood() -> Refusal {
+    let what = format_args!("the executor's answer does not name a task and its state");
+    Refusal::new(Code::ExecutorProtocol, what)
+}
+
+/// A task that was accepted.
+fn accepted(result: &mut ObjectWriter<'_>, snapshot: &Snapshot, duplicate: bool) {
+    result.formatted("task_id", format_args!("{}", snapshot.task));
+    result.string("state", snapshot.state.name());
+    if let Some(position) = snapshot.position {
+        result.unsigned("position", position);
+    }
+    result.boolean("duplicate", duplicate);
+    result.string("created_at", snapshot.created_at.as_str());
+    if !snapshot.state.is_final() {
+        result.unsigned("poll_after_ms", poll_ms(snapshot.state));
+    }
+    result.string("next", NEXT);
+}
+
+/// How a task stands.
+pub fn status_members(result: &mut ObjectWriter<'_>, snapshot: &Snapshot) {
+    result.formatted("task_id", format_args!("{}", snapshot.task));
+    result.string("state", snapshot.state.name());
+    if let Some(position) = snapshot.position {
+        result.unsigned("position", position);
+    }
+    let words = [
+        ("phase", snapshot.phase.as_str()),
+        ("message", snapshot.message.as_str()),
+        ("created_at", snapshot.created_at.as_str()),
+        ("updated_at", snapshot.updated_at.as_str()),
+        ("last_output_at", snapshot.last_output_at.as_str()),
+    ];
+    for (name, word) in words.into_iter().filter(|(_, word)| !word.is_empty()) {
+        result.string(name, word);
+    }
+    if let Some(progress) = snapshot.progress {
+        result.float("progress", progress);
+    }
+    if !snapshot.state.is_final() {
+        result.unsigned("poll_after_ms", poll_ms(snapshot.state));
+        result.string("next", NEXT);
+    }
+}
+
+fn poll_ms(state: State) -> u64 {
+    match state {
+        State::Queued => TASK_POLL_QUEUED_MS,
+        _ => TASK_POLL_MS,
+    }
+}
+
+/// A task as the tasks extension has it, with what the executor says of it.
+pub fn task_members(result: &mut ObjectWriter<'_>, snapshot: &Snapshot, status: &str) {
+    members(result, snapshot, status, None);
+}
+
+fn members(
+    result: &mut ObjectWriter<'_>,
+    snapshot: &Snapshot,
+    status: &str,
+    message: Option<&str>,
+) {
+    result.formatted("taskId", format_args!("{}", snapshot.task));
+    result.string("status", status);
+    match message {
+        Some(message) => result.string("statusMessage", message),
+        None => result.formatted("statusMessage", format_args!("{}", Line(snapshot))),
+    }
+    result.string("createdAt", snapshot.created_at.as_str());
+    result.string("lastUpdatedAt", snapshot.updated_at.as_str());
+    result.unsigned("ttlMs", TASK_TTL_MS);
+    if !snapshot.state.is_final() {
+        result.unsigned("pollIntervalMs", poll_ms(snapshot.state));
+    }
+}
+
+/// How a task stands, in one line for people.
+#[derive(Debug)]
+pub struct Line<'a>(pub &'a Snapshot);
+
+impl std::fmt::Display for Line<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let snapshot = self.0;
+        f.write_str(snapshot.state.name())?;
+        if let Some(position) = snapshot.position {
+            write!(f, ", number {position} of those that wait")?;
+        }
+        for word in [snapshot.phase.as_str(), snapshot.message.as_str()] {
+            if !word.is_empty() {
+                write!(f, ": {word}")?;
+            }
+        }
+        match snapshot.progress {
+            Some(part) => write!(f, " ({:.0} %)", 100.0 * part),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Answers `tasks/get` (Tasks Extension, Getting Task Status). What did not succeed is a completed
+/// task whose result is an error, of which clients show a model the text alone.
+fn task_stands(told: &Told<'_>, snapshot: &Snapshot, ticket: Ticket, replies: &mut Replies<'_>) {
+    let record = told.record.unwrap_or(Object::EMPTY);
+    let fill = |result: &mut ObjectWriter<'_>| {
+        status_members(result, snapshot);
+        result.object("record", |writer| record::write(record, writer));
+    };
+    match told.state {
+        State::Cancelled => {
+            replies.complete(ticket, |result| task_members(result, snapshot, "cancelled"));
+        }
+        State::Expired => replies.refuse(ticket, Error::params("the task is not known")),
+        State::Succeeded => replies.complete_with(
+            ticket,
+            |result| task_members(result, snapshot, "completed"),
+            |reply| reply.structured(fill),
+        ),
+        state if state.is_final() => replies.complete_with(
+            ticket,
+            |result| task_members(result, snapshot, "completed"),
+            |reply| {
+                let (name, why) = (state.name(), record::reason(record));
+                let advice = advice(state);
+                reply.failure(format_args!("{name}: {why}. {advice}."), fill)
+            },
+        ),
+        _ => replies.complete(ticket, |result| task_members(result, snapshot, "working")),
+    }
+}
+
+/// What to do about a task that did not succeed.
+fn advice(state: State) -> &'static str {
+    match state {
+        State::NeedsInput => {
+            "Submit a task with follow_up_to set to this task_id and the answer in its goal"
+        }
+        State::Interrupted => "Nothing is run again by itself: look at what is there, then decide",
+        State::TimedOut => "Submit a smaller task, or one with a longer timeout_s",
+        _ => "Look at the gates and at the diff with larry_task_result before trying again",
+    }
+}
+
+fn list(result: Object<'_>, ticket: Ticket, replies: &mut Replies<'_>) -> Result<(), Refusal> {
+    let tasks = result.get("tasks").and_then(|tasks| tasks.as_array());
+    let tasks = tasks.ok_or_else(|| {
+        let what = format_args!("the executor's answer has no list of tasks");
+        Refusal::new(Code::ExecutorProtocol, what)
+    })?;
+    let objects = tasks.iter().filter_map(|task| task.as_object());
+    let told = objects.filter_map(|task| Some((Told::of(task)?, task)));
+    replies.answer(ticket, |reply| {
+        reply.structured(|result| {
+            result.array("tasks", |list| {
+                for (told, task) in told.take(EXECUTOR_LIST_MAX) {
+                    list.object(|object| listed(object, &told, task));
+                }
+            });
+        })
+    });
+    Ok(())
+}
+
+fn listed(object: &mut ObjectWriter<'_>, told: &Told<'_>, task: Object<'_>) {
+    let plain = |object: &mut ObjectWriter<'_>, name, text: &str, bytes_max| {
+        if !text.is_empty() {
+            object.formatted(name, format_args!("{}", Plain::of(text, bytes_max)));
+        }
+    };
+    let text = |name| {
+        task.get(name)
+            .and_then(|text| text.as_str())
+            .unwrap_or_default()
+    };
+    object.formatted("task_id", format_args!("{}", told.task));
+    object.string("state", told.state.name());
+    plain(object, "goal", text("goal"), EXECUTOR_MESSAGE_BYTES_MAX);
+    plain(object, "repo", text("repo"), EXECUTOR_ENVELOPE_BYTES_MAX);
+    plain(
+        object,
+        "created_at",
+        told.created_at,
+        EXECUTOR_WORD_BYTES_MAX,
+    );
+    plain(
+        object,
+        "updated_at",
+        told.updated_at,
+        EXECUTOR_WORD_BYTES_MAX,
+    );
+}
+
+fn pages(
+    page: Page,
+    result: Object<'_>,
+    ticket: Ticket,
+    replies: &mut Replies<'_>,
+) -> Result<(), Refusal> {
+    let told = Told::of(result).ok_or_else(not_understood)?;
+    let text = result.get("text").and_then(|text| text.as_str());
+    let total = result.get("total");
+    let (Some(text), Some(Value::Unsigned(total))) = (text, total) else {
+        let what = format_args!("the executor's answer has no text and no total");
+        return Err(Refusal::new(Code::ExecutorProtocol, what));
+    };
+    if text.len() > EXECUTOR_PAGE_BYTES_MAX {
+        let what = format_args!("the executor's page is longer than 24576 bytes");
+        return Err(Refusal::new(Code::ExecutorProtocol, what));
+    }
+    let next_offset = match result.get("next_offset") {
+        Some(Value::Unsigned(next)) if next > page.offset => Some(next),
+        _ => None,
+    };
+    let path = result.get("path").and_then(|path| path.as_str());
+    replies.answer(ticket, |reply| {
+        reply.structured(|result| {
+            result.formatted("task_id", format_args!("{}", told.task));
+            result.string("part", page.part);
+            result.string("state", told.state.name());
+            result.formatted("text", format_args!("{}", Plain::of(text, usize::MAX)));
+            result.unsigned("offset", page.offset);
+            match next_offset {
+                Some(next_offset) => result.unsigned("next_offset", next_offset),
+                None => result.raw("next_offset", "null"),
+            }
+            result.unsigned("total", total);
+            if let Some(path) = path {
+                let path = Plain::of(path, EXECUTOR_ENVELOPE_BYTES_MAX);
+                result.formatted("path", format_args!("{path}"));
+            }
+        })
+    });
+    Ok(())
+}
+
+const _: () = assert!(EXECUTOR_RECORD_BYTES_MAX == 32_768 && EXECUTOR_PAGE_BYTES_MAX == 24_576);

@@ -1,0 +1,307 @@
+//! From the client: a call, or a method of the tasks extension, becomes a line for the executor,
+//! or is answered from what is known.
+
+use super::answers::{status_members, task_members};
+use super::desk::{Desk, Page, Pending, Purpose, Stage, Why, compose};
+use super::errors::{Code, Refusal};
+use super::link::Features;
+use super::state::Snapshot;
+use super::tools::{CancelArguments, ResultArguments, StatusArguments, TOOLS, Tool};
+use crate::limits::{CLIENT_WORD_BYTES_MAX, EXECUTOR_LIST_MAX, EXECUTOR_PROGRESS_MS};
+use crate::mcp::delegate::{Ask, Order, Replies, Ticket};
+use crate::mcp::errors::Error;
+use crate::mcp::tool::Call;
+use crate::task::id::TaskId;
+use crate::task::request::TaskRequest;
+use crate::task::submit;
+use crate::wire::json::Array;
+use crate::wire::writer::{ArrayWriter, ObjectWriter, start_of};
+
+/// What cannot be asked is refused at once.
+type Asked = Result<(), Refusal>;
+
+impl Desk {
+    /// Takes a request on.
+    pub fn ask(&mut self, order: Order<'_>, ticket: Ticket, replies: &mut Replies<'_>) {
+        let asked = match order.ask {
+            Ask::Call(number, call) => match TOOLS[number] {
+                Tool::Submit => self.submit(order, call, ticket, replies),
+                Tool::Status => self.status(call, ticket, replies),
+                Tool::Result => self.page(call, ticket),
+                Tool::Cancel => self.cancel(call, ticket),
+            },
+            Ask::TaskGet(task) | Ask::TaskUpdate(task) | Ask::TaskCancel(task) => {
+                return match TaskId::parse(task) {
+                    Some(task) => self.task_method(order.ask, task, ticket, replies),
+                    None => replies.refuse(ticket, Error::params("the task is not known")),
+                };
+            }
+        };
+        if let Err(refusal) = asked {
+            replies.answer(ticket, |reply| refusal.write(reply));
+        }
+    }
+
+    /// Hears that nobody waits for an answer any more. What was submitted stays submitted.
+    pub fn forget(&mut self, ticket: Ticket) {
+        let forgotten =
+            |pending: &Pending| pending.ticket == ticket && pending.purpose != Purpose::Submit;
+        for pending in self.pending.iter().filter(|pending| forgotten(pending)) {
+            self.link.unanswered.answer(pending.serial);
+        }
+        self.pending.retain(|pending| !forgotten(pending));
+    }
+
+    fn submit(
+        &mut self,
+        order: Order<'_>,
+        call: Call<'_>,
+        ticket: Ticket,
+        replies: &mut Replies<'_>,
+    ) -> Asked {
+        let request = match TaskRequest::with_options(call.arguments, call.arena) {
+            Ok(request) => request,
+            Err(faults) => {
+                replies.answer(ticket, |reply| submit::invalid_arguments(&faults, reply));
+                return Ok(());
+            }
+        };
+        if self.settings.depth > 0 {
+            let what = format_args!("this is a task already, and a task cannot submit another");
+            return Err(Refusal::new(Code::DepthExceeded, what));
+        }
+        let task = TaskId::new((self.settings.random)());
+        self.begin(
+            Purpose::Submit,
+            ticket,
+            Some(task),
+            "task/submit",
+            |params| {
+                submission(params, task, &request, order.client);
+            },
+        )
+    }
+
+    fn status(&mut self, call: Call<'_>, ticket: Ticket, replies: &mut Replies<'_>) -> Asked {
+        let arguments = StatusArguments::of(call.arguments)?;
+        let Some(task) = arguments.task else {
+            return self.list(ticket);
+        };
+        let wait_until_ms = match arguments.wait_s {
+            0 => 0,
+            wait_s => self.now_ms + 1000 * wait_s,
+        };
+        let purpose = Purpose::Status { wait_until_ms };
+        if wait_until_ms == 0
+            && let Some(snapshot) = self.live(task)
+        {
+            replies.answer(ticket, |reply| {
+                reply.structured(|result| status_members(result, snapshot))
+            });
+            return Ok(());
+        }
+        self.begin(purpose, ticket, Some(task), "task/get", |params| {
+            summary(params, task)
+        })
+    }
+
+    /// What is known of a task whose every change is told, and that has not ended.
+    pub fn live(&self, task: TaskId) -> Option<&Snapshot> {
+        let snapshot = self.snapshots.get(task)?;
+        let told = self.link.features()?.progress && snapshot.connection == self.link.connection();
+        (told && !snapshot.state.is_final()).then_some(snapshot)
+    }
+
+    fn list(&mut self, ticket: Ticket) -> Asked {
+        self.offers(|features| features.list, Why::NoList)?;
+        self.begin(Purpose::List, ticket, None, "task/list", |params| {
+            params.raw("repo", "null");
+            params.unsigned("limit", EXECUTOR_LIST_MAX as u64);
+        })
+    }
+
+    fn page(&mut self, call: Call<'_>, ticket: Ticket) -> Asked {
+        let arguments = ResultArguments::of(call.arguments)?;
+        self.offers(|features| features.page, Why::NoPages)?;
+        let part = match arguments.part {
+            "diff" => "diff",
+            "log" => "log",
+            _ => "gates",
+        };
+        let page = Page {
+            part,
+            offset: arguments.offset,
+        };
+        let task = arguments.task;
+        self.begin(
+            Purpose::Page(page),
+            ticket,
+            Some(task),
+            "task/get",
+            |params| {
+                params.formatted("task_id", format_args!("{task}"));
+                params.string("part", part);
+                params.unsigned("offset", arguments.offset);
+                params.unsigned("limit", arguments.limit);
+            },
+        )
+    }
+
+    fn cancel(&mut self, call: Call<'_>, ticket: Ticket) -> Asked {
+        let arguments = CancelArguments::of(call.arguments)?;
+        let (task, reason) = (arguments.task, arguments.reason);
+        self.begin(
+            Purpose::Cancel,
+            ticket,
+            Some(task),
+            "task/cancel",
+            |params| {
+                cancellation(params, task, reason.unwrap_or("asked for by the client"));
+            },
+        )
+    }
+
+    fn task_method(
+        &mut self,
+        ask: Ask<'_>,
+        task: TaskId,
+        ticket: Ticket,
+        replies: &mut Replies<'_>,
+    ) {
+        let (purpose, asked) = match ask {
+            Ask::TaskCancel(_) => {
+                let purpose = Purpose::TaskCancel;
+                let asked = self.begin(purpose, ticket, Some(task), "task/cancel", |params| {
+                    cancellation(params, task, "asked for by the client");
+                });
+                (purpose, asked)
+            }
+            Ask::TaskUpdate(_) if self.snapshots.get(task).is_some() => {
+                // Nothing was asked of the client, so whatever it gives is taken and not used.
+                return replies.complete(ticket, |_| {});
+            }
+            ask => {
+                let purpose = match ask {
+                    Ask::TaskUpdate(_) => Purpose::TaskUpdate,
+                    _ => Purpose::TaskGet,
+                };
+                if let Some(snapshot) = self.live(task) {
+                    return replies.complete(ticket, |result| {
+                        task_members(result, snapshot, "working");
+                    });
+                }
+                let asked = self.begin(purpose, ticket, Some(task), "task/get", |params| {
+                    summary(params, task);
+                });
+                (purpose, asked)
+            }
+        };
+        if let Err(refusal) = asked {
+            self.refuse(purpose, ticket, Some(task), &refusal, replies);
+        }
+    }
+
+    /// Whether the executor offers something, as far as it has said hello yet.
+    fn offers(&self, offered: fn(Features) -> bool, why: Why) -> Asked {
+        match self.link.features() {
+            Some(features) if !offered(features) => Err(self.refusal(why)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Why somebody is refused, in words.
+    pub fn refusal(&self, why: Why) -> Refusal {
+        let unsupported = |what| Refusal::new(Code::Unsupported, what);
+        match why {
+            Why::Absent => self.link.absence(),
+            Why::NoList => unsupported(format_args!("this executor has no list of tasks")),
+            Why::NoPages => unsupported(format_args!("this executor has no pages of results")),
+        }
+    }
+
+    /// Asks about a task for somebody who waited for its end.
+    pub fn ask_again(&mut self, index: usize) {
+        let serial = self.serial();
+        let until_ms = self.call_deadline();
+        let Some(task) = self.pending[index].task else {
+            unreachable!("who waits, waits for a task");
+        };
+        let line = compose(&mut self.scratch, serial, "task/get", |params| {
+            summary(params, task);
+        });
+        let line = line.expect("a question is short");
+        let pushed = self.link.unanswered.push(serial, line);
+        assert!(pushed.is_ok(), "room is kept for those who wait");
+        let pending = &mut self.pending[index];
+        pending.serial = serial;
+        pending.stage = Stage::Asked { until_ms };
+    }
+
+    /// Has somebody wait for the end of a task.
+    pub fn wait(&mut self, pending: Pending) {
+        let stage = Stage::Waiting {
+            quiet_until_ms: self.now_ms,
+            alive_at_ms: self.now_ms + EXECUTOR_PROGRESS_MS,
+            changed: false,
+        };
+        self.pending.push(Pending { stage, ..pending });
+    }
+}
+
+fn submission(
+    params: &mut ObjectWriter<'_>,
+    task: TaskId,
+    request: &TaskRequest<'_>,
+    client: Option<(&str, &str)>,
+) {
+    let options = request.options;
+    params.formatted("task_id", format_args!("{task}"));
+    text_or_null(params, "key", options.idempotency_key);
+    params.string("goal", request.goal);
+    params.string("repo", request.repo);
+    match request.files {
+        Some(files) => params.array("files", |list| texts(list, files)),
+        None => params.raw("files", "null"),
+    }
+    params.array("acceptance", |list| texts(list, request.acceptance));
+    match options.timeout_s {
+        Some(timeout_s) => params.unsigned("deadline_s", timeout_s),
+        None => params.raw("deadline_s", "null"),
+    }
+    match options.follow_up_to {
+        Some(task) => params.formatted("follow_up_to", format_args!("{task}")),
+        None => params.raw("follow_up_to", "null"),
+    }
+    match client.filter(|(name, _)| !name.is_empty()) {
+        Some((name, version)) => params.object("client", |client| {
+            client.string("name", start_of(name, CLIENT_WORD_BYTES_MAX));
+            client.string("version", start_of(version, CLIENT_WORD_BYTES_MAX));
+        }),
+        None => params.raw("client", "null"),
+    }
+}
+
+fn text_or_null(params: &mut ObjectWriter<'_>, name: &str, text: Option<&str>) {
+    match text {
+        Some(text) => params.string(name, text),
+        None => params.raw(name, "null"),
+    }
+}
+
+fn texts(list: &mut ArrayWriter<'_>, entries: Array<'_>) {
+    for text in entries.iter().filter_map(|entry| entry.as_str()) {
+        list.string(text);
+    }
+}
+
+fn summary(params: &mut ObjectWriter<'_>, task: TaskId) {
+    params.formatted("task_id", format_args!("{task}"));
+    params.string("part", "summary");
+    params.unsigned("offset", 0);
+    params.unsigned("limit", 0);
+}
+
+fn cancellation(params: &mut ObjectWriter<'_>, task: TaskId, reason: &str) {
+    params.formatted("task_id", format_args!("{task}"));
+    params.string("reason", reason);
+}

@@ -1,0 +1,216 @@
+//! The state of a task, and what an executor tells of it.
+
+use super::plain::Plain;
+use crate::limits::{EXECUTOR_MESSAGE_BYTES_MAX, EXECUTOR_WORD_BYTES_MAX};
+use crate::mcp::kept::Short;
+use crate::task::id::TaskId;
+use crate::wire::json::{Object, Value};
+
+/// A short word of an executor's.
+pub type Word = Short<EXECUTOR_WORD_BYTES_MAX>;
+
+/// What an executor says of a task to people.
+pub type Message = Short<EXECUTOR_MESSAGE_BYTES_MAX>;
+
+/// The state of a task (rocco-exec/1, States).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// Accepted, waiting for its turn.
+    Queued,
+    /// The agent works.
+    Running,
+    /// The agent has ended, gates run.
+    Verifying,
+    /// It was cancelled, and its processes are being ended.
+    Cancelling,
+    /// It did what it should.
+    Succeeded,
+    /// It ended without that.
+    Failed,
+    /// It was cancelled.
+    Cancelled,
+    /// It ran out of time, or was silent for too long.
+    TimedOut,
+    /// The executor died while it ran.
+    Interrupted,
+    /// The agent cannot go on without an answer.
+    NeedsInput,
+    /// Its record is past its keep time.
+    Expired,
+}
+
+const NAMES: [(State, &str); 11] = [
+    (State::Queued, "queued"),
+    (State::Running, "running"),
+    (State::Verifying, "verifying"),
+    (State::Cancelling, "cancelling"),
+    (State::Succeeded, "succeeded"),
+    (State::Failed, "failed"),
+    (State::Cancelled, "cancelled"),
+    (State::TimedOut, "timed_out"),
+    (State::Interrupted, "interrupted"),
+    (State::NeedsInput, "needs_input"),
+    (State::Expired, "expired"),
+];
+
+impl State {
+    /// The state of a name.
+    pub fn parse(name: &str) -> Option<Self> {
+        let mut known = NAMES.iter();
+        known
+            .find(|(_, known)| *known == name)
+            .map(|(state, _)| *state)
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        NAMES[self as usize].1
+    }
+
+    /// Whether it never changes again.
+    pub fn is_final(self) -> bool {
+        self as usize >= Self::Succeeded as usize
+    }
+}
+
+/// What an executor tells of a task, in an answer or in an update.
+#[derive(Debug, Clone, Copy)]
+pub struct Told<'a> {
+    /// Which task.
+    pub task: TaskId,
+    /// Its state.
+    pub state: State,
+    /// How many updates there were, where it is said.
+    pub seq: Option<u64>,
+    /// Its place among those that wait, from 1.
+    pub position: Option<u64>,
+    /// How much of it is done, from 0 to 1.
+    pub progress: Option<f64>,
+    /// What the agent is doing.
+    pub phase: &'a str,
+    /// More of that.
+    pub message: &'a str,
+    /// When it was accepted. Empty in an update.
+    pub created_at: &'a str,
+    /// When its state changed.
+    pub updated_at: &'a str,
+    /// When its agent said something.
+    pub last_output_at: &'a str,
+    /// Whether it is an older task that does what a new one should.
+    pub duplicate: bool,
+    /// How it ended.
+    pub record: Option<Object<'a>>,
+}
+
+impl<'a> Told<'a> {
+    /// What an object tells; none if the task or its state is not there.
+    pub fn of(object: Object<'a>) -> Option<Self> {
+        let text = |name| object.get(name).and_then(|value| value.as_str());
+        let number = |name| match object.get(name) {
+            Some(Value::Unsigned(number)) => Some(number),
+            _ => None,
+        };
+        Some(Self {
+            task: TaskId::parse(text("task_id")?)?,
+            state: State::parse(text("state")?)?,
+            seq: number("seq"),
+            position: number("position"),
+            progress: match object.get("progress") {
+                Some(Value::Float(part)) => Some(part.clamp(0.0, 1.0)),
+                Some(Value::Unsigned(whole)) => Some(whole.min(1) as f64),
+                _ => None,
+            },
+            phase: text("phase").unwrap_or_default(),
+            message: text("message").unwrap_or_default(),
+            created_at: text("created_at").unwrap_or_default(),
+            updated_at: text("updated_at").unwrap_or_default(),
+            last_output_at: text("last_output_at").unwrap_or_default(),
+            duplicate: matches!(object.get("duplicate"), Some(Value::Bool(true))),
+            record: object.get("record").and_then(|record| record.as_object()),
+        })
+    }
+}
+
+/// What is remembered of a task.
+#[derive(Debug, Clone, Copy)]
+pub struct Snapshot {
+    /// Which task.
+    pub task: TaskId,
+    /// On which connection the executor told of it last. On that one it sends updates.
+    pub connection: u64,
+    /// When the front heard of it first.
+    pub since_ms: u64,
+    /// Its state.
+    pub state: State,
+    /// How many updates there were.
+    pub seq: u64,
+    /// Its place among those that wait, from 1.
+    pub position: Option<u64>,
+    /// How much of it is done, from 0 to 1.
+    pub progress: Option<f64>,
+    /// What the agent is doing.
+    pub phase: Word,
+    /// More of that.
+    pub message: Message,
+    /// When it was accepted.
+    pub created_at: Word,
+    /// When its state changed.
+    pub updated_at: Word,
+    /// When its agent said something.
+    pub last_output_at: Word,
+}
+
+impl Snapshot {
+    /// What was told of a task that was not known before.
+    pub fn of(told: &Told<'_>, connection: u64, now_ms: u64) -> Self {
+        let mut snapshot = Self {
+            task: told.task,
+            connection,
+            since_ms: now_ms,
+            state: told.state,
+            seq: 0,
+            position: None,
+            progress: None,
+            phase: Word::EMPTY,
+            message: Message::EMPTY,
+            created_at: Word::EMPTY,
+            updated_at: Word::EMPTY,
+            last_output_at: Word::EMPTY,
+        };
+        snapshot.take(told);
+        snapshot
+    }
+
+    /// Takes in what was told later.
+    pub fn take(&mut self, told: &Told<'_>) {
+        self.state = told.state;
+        self.seq = told.seq.unwrap_or(self.seq);
+        self.position = told.position;
+        self.progress = told.progress.or(self.progress);
+        self.phase = Plain::short(told.phase);
+        self.message = Plain::short(told.message);
+        let keep = |word: &mut Word, told: &str| {
+            if !told.is_empty() {
+                *word = Plain::short(told);
+            }
+        };
+        keep(&mut self.created_at, told.created_at);
+        keep(&mut self.updated_at, told.created_at);
+        keep(&mut self.updated_at, told.updated_at);
+        keep(&mut self.last_output_at, told.last_output_at);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_in_the_order_of_the_states() {
+        for (state, name) in NAMES {
+            assert_eq!((state.name(), State::parse(name)), (name, Some(state)));
+        }
+        assert_eq!(State::parse("done"), None);
+        assert!(!State::Cancelling.is_final() && State::Succeeded.is_final());
+    }
+}

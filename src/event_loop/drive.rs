@@ -91,6 +91,9 @@ struct Flush {
 impl<T: Transport> Driver<'_, T> {
     fn run(&mut self) -> Result<Ended, Failure> {
         loop {
+            if self.engine.has_port() {
+                self.relay.set_time(self.engine, self.transport);
+            }
             self.read()?;
             if self.engine.has_port() && self.relay.hear(self.engine, self.transport) {
                 self.rested = false;

@@ -4,9 +4,9 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::os::fd::AsRawFd as _;
-use std::os::unix::process::CommandExt as _;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use mio::net::UnixStream;
@@ -77,7 +77,7 @@ impl Executor {
         match &mut self.open {
             Some(Open::Child {
                 child, watch: None, ..
-            }) => matches!(child.try_wait(), Ok(Some(_))),
+            }) => has_ended(child).is_some(),
             _ => false,
         }
     }
@@ -94,7 +94,30 @@ impl Executor {
         end_with_this_process(&mut command);
         let mut child = command.spawn()?;
         let pipes = child.stdin.take().zip(child.stdout.take());
-        let (stdin, stdout) = pipes.ok_or(ErrorKind::BrokenPipe)?;
+        let watched = pipes
+            .ok_or(ErrorKind::BrokenPipe.into())
+            .and_then(|(stdin, stdout)| self.watch(&child, stdin, stdout));
+        match watched {
+            Ok((watch, sender, receiver)) => Ok(Open::Child {
+                child,
+                watch,
+                sender,
+                receiver,
+            }),
+            Err(error) => {
+                end(child);
+                Err(error)
+            }
+        }
+    }
+
+    /// Makes the ends of a child's pipes and its death something to wait on.
+    fn watch(
+        &self,
+        child: &Child,
+        stdin: ChildStdin,
+        stdout: ChildStdout,
+    ) -> io::Result<(Option<File>, pipe::Sender, pipe::Receiver)> {
         let (mut sender, mut receiver) = (pipe::Sender::from(stdin), pipe::Receiver::from(stdout));
         sender.set_nonblocking(true)?;
         receiver.set_nonblocking(true)?;
@@ -109,12 +132,7 @@ impl Executor {
                 .register(&mut SourceFd(&fd), CHILD, Interest::READABLE);
             watched.is_ok()
         });
-        Ok(Open::Child {
-            child,
-            watch,
-            sender,
-            receiver,
-        })
+        Ok((watch, sender, receiver))
     }
 
     fn connect(&self, path: &PathBuf) -> io::Result<Open> {
@@ -124,12 +142,10 @@ impl Executor {
         Ok(Open::Socket(stream))
     }
 
-    /// Ends a child that was asked to leave and has not.
+    /// Ends a child that was asked to leave.
     fn reap(&mut self) {
-        if let Some(mut child) = self.leaving.take() {
-            signal_group(&child, libc::SIGKILL);
-            // It cannot fail for a child that nobody has waited for, and there is nothing to do.
-            let _ = child.wait();
+        if let Some(child) = self.leaving.take() {
+            end(child);
         }
     }
 }
@@ -203,18 +219,13 @@ impl Channel for Executor {
             return "the executor has ended the connection".into();
         };
         // Its pipe is closed a moment before it can be waited for.
-        let mut status = child.try_wait();
         for _ in 0..FATE_LOOKS_MAX {
-            if !matches!(status, Ok(None)) {
-                break;
+            if let Some(status) = has_ended(child) {
+                return format!("the executor has ended with {status}");
             }
             std::thread::yield_now();
-            status = child.try_wait();
         }
-        match status {
-            Ok(Some(status)) => format!("the executor has ended with {status}"),
-            _ => "the executor has closed its output".into(),
-        }
+        "the executor has closed its pipe".into()
     }
 }
 
@@ -223,16 +234,42 @@ impl Drop for Executor {
     fn drop(&mut self) {
         self.close();
         let until = Instant::now() + Duration::from_millis(EXECUTOR_LEAVE_MS);
-        while let Some(child) = &mut self.leaving {
-            if !matches!(child.try_wait(), Ok(None)) {
-                self.leaving = None;
-            } else if until <= Instant::now() {
+        while let Some(child) = &self.leaving {
+            if has_ended(child).is_some() || until <= Instant::now() {
                 self.reap();
             } else {
                 std::thread::sleep(Duration::from_millis(1));
             }
         }
     }
+}
+
+/// Ends a child and what is left in its group, and lets go of its number.
+fn end(mut child: Child) {
+    signal_group(&child, libc::SIGKILL);
+    // It cannot fail for a child that nobody has waited for, and there is nothing to do.
+    let _ = child.wait();
+}
+
+/// How a child has ended, if it has. It is not waited for, so that its number stays its own until
+/// what it has started is ended as well.
+fn has_ended(child: &Child) -> Option<ExitStatus> {
+    let id = libc::id_t::from(child.id());
+    let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+    // SAFETY: zeros are a value of the type, and mean that there is nothing to tell.
+    let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the pointer is to a live value of the right type; the rest are integers.
+    let outcome = unsafe { libc::waitid(libc::P_PID, id, &raw mut info, flags) };
+    if outcome != 0 || info.si_signo == 0 {
+        return None;
+    }
+    // SAFETY: waitid(2) has filled in what it tells of a child.
+    let status = unsafe { info.si_status() };
+    // As wait(2) has it: a code in the second byte, or a signal in the first.
+    Some(ExitStatus::from_raw(match info.si_code {
+        libc::CLD_EXITED => status << 8,
+        _ => status,
+    }))
 }
 
 /// Sends a signal to a child and to what it has started in its group.

@@ -22,21 +22,25 @@ pub struct Relay {
 impl Relay {
     /// Takes in what a wait has found.
     pub fn note(&mut self, wakeup: Wakeup) {
-        self.ready |= wakeup.executor_input || wakeup.executor_gone;
+        // A short read is not always the end of what is there, so a pause is a reason to look.
+        self.ready |= wakeup.executor_input || wakeup.executor_gone || wakeup.timed_out;
         self.gone |= wakeup.executor_gone;
         self.blocked &= !wakeup.executor_output;
     }
 
-    /// Sets the time and reads once, if there is something to read and room for what it may lead
-    /// to. Tells whether something came.
+    /// Sets the time, by which what this turn brings is judged.
+    pub fn set_time<T: Transport>(&self, engine: &mut Engine, transport: &T) {
+        if let Some(port) = engine.port() {
+            let now_ms = transport.now().as_millis();
+            port.set_time(u64::try_from(now_ms).unwrap_or(u64::MAX));
+        }
+    }
+
+    /// Reads once, if there is something to read and room for what it may lead to. Tells whether
+    /// something came.
     pub fn hear<T: Transport>(&mut self, engine: &mut Engine, transport: &mut T) -> bool {
-        let now = transport.now();
         let is_open = engine.is_open();
-        let Some(port) = engine.port() else {
-            return false;
-        };
-        port.set_time(u64::try_from(now.as_millis()).unwrap_or(u64::MAX));
-        let Some(channel) = transport.executor() else {
+        let (Some(port), Some(channel)) = (engine.port(), transport.executor()) else {
             return false;
         };
         if !self.open || !self.ready || !is_open || !port.has_space() {

@@ -103,9 +103,9 @@ pub const SUBSCRIPTIONS_MAX: usize = 32;
 /// count, or use a UUID.
 pub const KEPT_ID_BYTES_MAX: usize = 128;
 
-/// Requests that were taken on and are answered later: calls of the executor, and those that wait
-/// for a task.
-pub const DEFERRED_MAX: usize = EXECUTOR_CALLS_MAX + EXECUTOR_WAITS_MAX;
+/// Requests that were taken on and are answered later: calls of the executor, those that wait for a
+/// task, and one more that is told that there is no room for it.
+pub const DEFERRED_MAX: usize = EXECUTOR_CALLS_MAX + EXECUTOR_WAITS_MAX + 1;
 
 /// A client's name, and its version, as they are told to an executor.
 pub const CLIENT_WORD_BYTES_MAX: usize = 64;

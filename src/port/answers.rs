@@ -4,6 +4,7 @@ use super::desk::{Desk, Page, Pending, Purpose, Stage};
 use super::errors::{Absence, Code, Refusal};
 use super::plain::Plain;
 use super::record;
+use super::snapshots::News;
 use super::state::{Snapshot, State, Told};
 use crate::limits::{
     EXECUTOR_ENVELOPE_BYTES_MAX, EXECUTOR_LIST_MAX, EXECUTOR_MESSAGE_BYTES_MAX,
@@ -34,7 +35,7 @@ impl Desk {
                     self.update(&told);
                 }
             }
-            (None, Some(Value::Unsigned(serial))) if self.is_ours(serial) => {
+            (None, Some(Value::Unsigned(serial))) if self.is_asked(serial) => {
                 self.answer(serial, message, bytes, replies);
             }
             _ => self.fault("a line answered nothing that was asked"),
@@ -51,20 +52,27 @@ impl Desk {
 
     /// News of a task, for those who wait for it.
     fn update(&mut self, told: &Told<'_>) {
-        if !self.snapshots.update(told) {
-            return;
+        let connection = self.link.connection();
+        let mut pending = self.pending.iter();
+        let wanted = pending.any(|pending| pending.task == Some(told.task));
+        let news = self.snapshots.update(told, connection, wanted, self.now_ms);
+        if let Some(news) = news {
+            self.pass_news(told.task, news);
         }
+    }
+
+    /// Tells those who wait for a task what was learned of it. When it has ended, whoever wants to
+    /// know how it stands is asked for again: an answer that is under way may be older than that.
+    fn pass_news(&mut self, task: TaskId, news: News) {
         for index in 0..self.pending.len() {
             let pending = &mut self.pending[index];
-            if pending.task != Some(told.task) {
+            if !pending.wants_state_of(task) {
                 continue;
             }
-            let Stage::Waiting { changed, .. } = &mut pending.stage else {
-                continue;
-            };
-            *changed = true;
-            if told.state.is_final() {
+            if news.ended {
                 self.ask_again(index);
+            } else if let Stage::Waiting { changed, .. } = &mut pending.stage {
+                *changed |= news.changed;
             }
         }
     }
@@ -93,17 +101,15 @@ impl Desk {
         let asked = |pending: &Pending| {
             pending.serial == serial && matches!(pending.stage, Stage::Asked { .. })
         };
+        let index = self.pending.iter().position(asked);
+        let pending = index.map(|index| self.pending.swap_remove(index));
         let told = result.ok().and_then(Told::of);
-        if let Some(told) = told.filter(|told| !told.created_at.is_empty()) {
-            let connection = self.link.connection();
-            self.snapshots.note(&told, connection, self.now_ms);
-        }
-        let Some(index) = self.pending.iter().position(asked) else {
+        let changed = told.is_some_and(|told| self.note(&told, pending.as_ref()));
+        let Some(pending) = pending else {
             return;
         };
-        let pending = self.pending.swap_remove(index);
         let refused = match result {
-            Ok(result) => self.pass_on(pending, result, bytes, replies),
+            Ok(result) => self.pass_on(pending, result, bytes, changed, replies),
             Err(refusal) => Err(refusal),
         };
         if let Err(refusal) = refused {
@@ -116,6 +122,27 @@ impl Desk {
                 replies,
             );
         }
+    }
+
+    /// Remembers what an answer tells, if it tells enough and of the task that was asked for. An
+    /// executor sends updates to who has submitted a task or asked for its summary. Tells whether
+    /// it stands otherwise than before.
+    fn note(&mut self, told: &Told<'_>, pending: Option<&Pending>) -> bool {
+        let fits = pending.is_none_or(|pending| is_told_of(pending, told));
+        if told.created_at.is_empty() || !fits {
+            return false;
+        }
+        let sends = pending.is_some_and(|pending| {
+            let asks = matches!(
+                pending.purpose,
+                Purpose::Submit | Purpose::Status { .. } | Purpose::TaskGet | Purpose::TaskUpdate
+            );
+            asks && pending.task == Some(told.task)
+        });
+        let connection = self.link.connection();
+        let news = self.snapshots.note(told, connection, sends, self.now_ms);
+        self.pass_news(told.task, news);
+        news.changed
     }
 
     fn greeted(&mut self, result: Result<Object<'_>, Refusal>) {
@@ -138,14 +165,19 @@ impl Desk {
         pending: Pending,
         result: Object<'_>,
         bytes: usize,
+        changed: bool,
         replies: &mut Replies<'_>,
     ) -> Result<(), Refusal> {
         let ticket = pending.ticket;
+        if pending.purpose == Purpose::List {
+            return list(result, ticket, replies);
+        }
+        let told = Told::of(result).filter(|told| is_told_of(&pending, told));
+        let told = told.ok_or_else(not_understood)?;
         match pending.purpose {
-            Purpose::List => list(result, ticket, replies),
-            Purpose::Page(page) => pages(page, result, ticket, replies),
+            Purpose::List => unreachable!("it has no task"),
+            Purpose::Page(page) => pages(page, &told, result, ticket, replies),
             Purpose::Submit => {
-                let told = Told::of(result).ok_or_else(not_understood)?;
                 let snapshot = self.snapshot(&told)?;
                 if replies.wants_tasks(ticket) {
                     replies.task(ticket, |task| task_members(task, snapshot, "working"));
@@ -157,7 +189,6 @@ impl Desk {
                 Ok(())
             }
             Purpose::Cancel => {
-                let told = Told::of(result).ok_or_else(not_understood)?;
                 replies.answer(ticket, |reply| {
                     reply.structured(|result| {
                         result.formatted("task_id", format_args!("{}", told.task));
@@ -167,7 +198,6 @@ impl Desk {
                 Ok(())
             }
             Purpose::TaskUpdate | Purpose::TaskCancel => {
-                Told::of(result).ok_or_else(not_understood)?;
                 replies.complete(ticket, |_| {});
                 Ok(())
             }
@@ -176,9 +206,12 @@ impl Desk {
                     let what = format_args!("the task's record is longer than 32768 bytes");
                     return Err(Refusal::new(Code::ExecutorProtocol, what));
                 }
-                let told = Told::of(result).ok_or_else(not_understood)?;
                 let snapshot = *self.snapshot(&told)?;
-                self.stands(pending, &told, &snapshot, replies);
+                if snapshot.state.is_final() && !told.state.is_final() {
+                    let what = format_args!("the executor says that a task works which has ended");
+                    return Err(Refusal::new(Code::ExecutorProtocol, what));
+                }
+                self.stands(pending, &told, &snapshot, changed, replies);
                 Ok(())
             }
         }
@@ -186,7 +219,9 @@ impl Desk {
 
     /// What is now remembered of a task that was told of.
     fn snapshot(&self, told: &Told<'_>) -> Result<&Snapshot, Refusal> {
-        self.snapshots.get(told.task).ok_or_else(|| {
+        let snapshot = self.snapshots.get(told.task);
+        let snapshot = snapshot.filter(|snapshot| !snapshot.created_at.is_empty());
+        snapshot.ok_or_else(|| {
             let what = format_args!("the executor's answer does not say when it took the task");
             Refusal::new(Code::ExecutorProtocol, what)
         })
@@ -198,6 +233,7 @@ impl Desk {
         pending: Pending,
         told: &Told<'_>,
         snapshot: &Snapshot,
+        changed: bool,
         replies: &mut Replies<'_>,
     ) {
         let ticket = pending.ticket;
@@ -208,7 +244,7 @@ impl Desk {
                     && self.now_ms < wait_until_ms
                     && self.ending_ms.is_none() =>
             {
-                self.wait(pending);
+                self.wait(pending, changed);
             }
             _ => replies.answer(ticket, |reply| {
                 reply.structured(|result| {
@@ -262,8 +298,15 @@ impl Desk {
     }
 }
 
+/// Whether an answer tells of the task that was asked for. A submit may be answered with an older
+/// task that does the same.
+fn is_told_of(pending: &Pending, told: &Told<'_>) -> bool {
+    let older = pending.purpose == Purpose::Submit && told.duplicate;
+    older || pending.task == Some(told.task)
+}
+
 fn not_understood() -> Refusal {
-    let what = format_args!("the executor's answer does not name a task and its state");
+    let what = format_args!("the executor's answer does not name the task and its state");
     Refusal::new(Code::ExecutorProtocol, what)
 }
 
@@ -457,11 +500,11 @@ fn listed(object: &mut ObjectWriter<'_>, told: &Told<'_>, task: Object<'_>) {
 
 fn pages(
     page: Page,
+    told: &Told<'_>,
     result: Object<'_>,
     ticket: Ticket,
     replies: &mut Replies<'_>,
 ) -> Result<(), Refusal> {
-    let told = Told::of(result).ok_or_else(not_understood)?;
     let text = result.get("text").and_then(|text| text.as_str());
     let total = result.get("total");
     let (Some(text), Some(Value::Unsigned(total))) = (text, total) else {

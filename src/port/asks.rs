@@ -7,7 +7,7 @@ use super::errors::{Code, Refusal};
 use super::link::Features;
 use super::state::Snapshot;
 use super::tools::{CancelArguments, ResultArguments, StatusArguments, TOOLS, Tool};
-use crate::limits::{CLIENT_WORD_BYTES_MAX, EXECUTOR_LIST_MAX, EXECUTOR_PROGRESS_MS};
+use crate::limits::{CLIENT_WORD_BYTES_MAX, EXECUTOR_LIST_MAX, TASK_POLL_MS};
 use crate::mcp::delegate::{Ask, Order, Replies, Ticket};
 use crate::mcp::errors::Error;
 use crate::mcp::tool::Call;
@@ -219,12 +219,14 @@ impl Desk {
         }
     }
 
-    /// Asks about a task for somebody who waited for its end.
+    /// Asks anew about a task for somebody who wants to know how it stands. What was asked before
+    /// and not answered counts no more.
     pub fn ask_again(&mut self, index: usize) {
+        self.link.unanswered.answer(self.pending[index].serial);
         let serial = self.serial();
         let until_ms = self.call_deadline();
         let Some(task) = self.pending[index].task else {
-            unreachable!("who waits, waits for a task");
+            unreachable!("who wants to know how a task stands, names it");
         };
         let line = compose(&mut self.scratch, serial, "task/get", |params| {
             summary(params, task);
@@ -237,12 +239,13 @@ impl Desk {
         pending.stage = Stage::Asked { until_ms };
     }
 
-    /// Has somebody wait for the end of a task.
-    pub fn wait(&mut self, pending: Pending) {
+    /// Has somebody wait for the end of a task. An executor that sends no updates is asked again
+    /// from time to time.
+    pub fn wait(&mut self, pending: Pending, changed: bool) {
+        let told = self.link.features().is_some_and(|offers| offers.progress);
         let stage = Stage::Waiting {
-            quiet_until_ms: self.now_ms,
-            alive_at_ms: self.now_ms + EXECUTOR_PROGRESS_MS,
-            changed: false,
+            changed,
+            look_at_ms: (!told).then_some(self.now_ms + TASK_POLL_MS),
         };
         self.pending.push(Pending { stage, ..pending });
     }

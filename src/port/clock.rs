@@ -34,12 +34,15 @@ impl Desk {
                 Stage::Asked { until_ms } => until_ms,
                 Stage::Refused(_) => Some(self.now_ms),
                 Stage::Waiting {
-                    quiet_until_ms,
-                    alive_at_ms,
                     changed,
+                    look_at_ms,
                 } => {
-                    let word = if changed { quiet_until_ms } else { alive_at_ms };
-                    Some(word.min(wait_until(pending.purpose)))
+                    let word_ms = match changed {
+                        true => pending.quiet_until_ms,
+                        false => pending.alive_at_ms,
+                    };
+                    let due_ms = word_ms.min(wait_until(pending.purpose));
+                    Some(look_at_ms.map_or(due_ms, |look_at_ms| due_ms.min(look_at_ms)))
                 }
             });
         waits.chain(link).chain(self.ending_ms).min()
@@ -89,7 +92,7 @@ impl Desk {
         let refusal = match refusal.absence {
             Some(Absence::Lost) if greeting => {
                 let why = refusal.what.as_str();
-                let why = format_args!("the executor left before it said hello: {why}");
+                let why = format_args!("the executor did not say hello: {why}");
                 Refusal::absent(Absence::HandshakeFailed, why)
             }
             _ => refusal,
@@ -145,13 +148,16 @@ impl Desk {
                         continue;
                     }
                 }
-                Stage::Waiting { .. } => {
+                Stage::Waiting { look_at_ms, .. } => {
                     let until_ms = wait_until(pending.purpose);
                     if self.ending_ms.is_some() || until_ms <= self.now_ms {
                         self.say_how_it_stands(index, replies);
                         continue;
                     }
                     self.say_that_it_works(index, replies);
+                    if look_at_ms.is_some_and(|look_at_ms| look_at_ms <= self.now_ms) {
+                        self.ask_again(index);
+                    }
                 }
             }
             index += 1;
@@ -178,21 +184,16 @@ impl Desk {
     fn say_that_it_works(&mut self, index: usize, replies: &mut Replies<'_>) {
         let now_ms = self.now_ms;
         let pending = &mut self.pending[index];
-        let Stage::Waiting {
-            quiet_until_ms,
-            alive_at_ms,
-            changed,
-        } = &mut pending.stage
-        else {
+        let Stage::Waiting { changed, .. } = &mut pending.stage else {
             unreachable!("only who waits is told")
         };
-        let due = (*changed && *quiet_until_ms <= now_ms) || *alive_at_ms <= now_ms;
+        let due = (*changed && pending.quiet_until_ms <= now_ms) || pending.alive_at_ms <= now_ms;
         if !due {
             return;
         }
         *changed = false;
-        *quiet_until_ms = now_ms + EXECUTOR_PROGRESS_MS_MIN;
-        *alive_at_ms = now_ms + EXECUTOR_PROGRESS_MS;
+        pending.quiet_until_ms = now_ms + EXECUTOR_PROGRESS_MS_MIN;
+        pending.alive_at_ms = now_ms + EXECUTOR_PROGRESS_MS;
         let snapshot = pending.task.and_then(|task| self.snapshots.get(task));
         if let Some(snapshot) = snapshot.filter(|_| replies.wants_progress(pending.ticket)) {
             let line = text(format_args!("{}", Line(snapshot)));

@@ -5,7 +5,8 @@ use super::errors::{Code, Refusal};
 use super::link::{Link, Stand};
 use super::snapshots::Snapshots;
 use crate::limits::{
-    DEFERRED_MAX, EXECUTOR_CALL_MS, EXECUTOR_CALLS_MAX, EXECUTOR_LINE_BYTES_MAX, EXECUTOR_WAITS_MAX,
+    DEFERRED_MAX, EXECUTOR_CALL_MS, EXECUTOR_CALLS_MAX, EXECUTOR_LINE_BYTES_MAX,
+    EXECUTOR_PROGRESS_MS, EXECUTOR_WAITS_MAX,
 };
 use crate::mcp::delegate::Ticket;
 use crate::task::id::TaskId;
@@ -58,6 +59,18 @@ pub struct Pending {
     pub task: Option<TaskId>,
     /// On what.
     pub stage: Stage,
+    /// Before when nothing is said of progress.
+    pub quiet_until_ms: u64,
+    /// When something is said though nothing has happened.
+    pub alive_at_ms: u64,
+}
+
+impl Pending {
+    /// Whether it is asked how a task stands.
+    pub fn wants_state_of(&self, task: TaskId) -> bool {
+        let wants = matches!(self.purpose, Purpose::Status { .. } | Purpose::TaskGet);
+        wants && self.task == Some(task) && !matches!(self.stage, Stage::Refused(_))
+    }
 }
 
 /// On what somebody waits.
@@ -73,12 +86,10 @@ pub enum Stage {
     Refused(Why),
     /// On the end of the task.
     Waiting {
-        /// Before when nothing is said of progress.
-        quiet_until_ms: u64,
-        /// When something is said though nothing has happened.
-        alive_at_ms: u64,
         /// Whether something has happened that was not said.
         changed: bool,
+        /// When the executor is asked again, if it tells nothing by itself.
+        look_at_ms: Option<u64>,
     },
 }
 
@@ -151,9 +162,9 @@ impl Desk {
         }
     }
 
-    /// Whether a number was ever given to a line.
-    pub fn is_ours(&self, serial: u64) -> bool {
-        (1..self.next_serial).contains(&serial)
+    /// Whether a number was given to a line that the executor has seen.
+    pub fn is_asked(&self, serial: u64) -> bool {
+        (1..self.next_serial).contains(&serial) && self.link.can_be_answered(serial)
     }
 
     /// A number for a line.
@@ -197,6 +208,8 @@ impl Desk {
             stage: Stage::Asked {
                 until_ms: self.call_deadline(),
             },
+            quiet_until_ms: self.now_ms,
+            alive_at_ms: self.now_ms + EXECUTOR_PROGRESS_MS,
         });
         Ok(())
     }

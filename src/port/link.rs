@@ -138,6 +138,16 @@ impl Link {
         self.unanswered.restart();
     }
 
+    /// Whether a line of a number can have been answered: it was sent on this connection, or
+    /// nobody waits for its answer any more.
+    pub fn can_be_answered(&self, serial: u64) -> bool {
+        match self.stand {
+            Stand::Down { .. } => false,
+            Stand::Greeting { .. } => serial == self.hello_serial && self.hello.is_empty(),
+            Stand::Up(_) => !self.unanswered.is_unsent(serial),
+        }
+    }
+
     /// Whether an answer is that to hello.
     pub fn is_hello(&self, serial: u64) -> bool {
         matches!(self.stand, Stand::Greeting { .. }) && serial == self.hello_serial

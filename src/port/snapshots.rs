@@ -5,6 +5,15 @@ use super::state::{Snapshot, Told};
 use crate::limits::EXECUTOR_SNAPSHOTS_MAX;
 use crate::task::id::TaskId;
 
+/// What was learned of a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct News {
+    /// It stands otherwise than before.
+    pub changed: bool,
+    /// It is known to have ended, and was not before.
+    pub ended: bool,
+}
+
 /// The last state of some tasks.
 #[derive(Debug)]
 pub struct Snapshots {
@@ -31,37 +40,61 @@ impl Snapshots {
         self.kept.iter().find(|kept| kept.task == task)
     }
 
-    /// Takes in the answer to a question about a task.
-    pub fn note(&mut self, told: &Told<'_>, connection: u64, now_ms: u64) {
-        match self.kept.iter_mut().find(|kept| kept.task == told.task) {
-            Some(kept) => {
-                // What is final never changes, whatever comes late.
-                let late = kept.state.is_final() && !told.state.is_final();
-                let same = kept.connection == connection;
-                let stale = same && told.seq.is_some_and(|seq| seq < kept.seq);
-                kept.connection = connection;
-                if !late && !stale {
-                    kept.take(told);
-                }
-            }
-            None => {
-                self.make_room();
-                self.kept.push(Snapshot::of(told, connection, now_ms));
-            }
+    /// Takes in an answer that tells of a task. `connection` is the one it came on; the executor
+    /// sends updates there if it was asked how the task stands.
+    pub fn note(&mut self, told: &Told<'_>, connection: u64, sends: bool, now_ms: u64) -> News {
+        let sends = |before| if sends { connection } else { before };
+        let Some(kept) = self.kept.iter_mut().find(|kept| kept.task == told.task) else {
+            self.add(Snapshot::of(told, sends(0), now_ms));
+            return News {
+                changed: false,
+                ended: told.state.is_final(),
+            };
+        };
+        let before = *kept;
+        // What is final never changes, whatever comes late.
+        let late = kept.state.is_final() && !told.state.is_final();
+        let same = kept.connection == connection;
+        let stale = same && told.seq < kept.seq && !told.state.is_final();
+        kept.connection = sends(kept.connection);
+        if late || stale {
+            kept.take_start(told);
+        } else {
+            kept.take(told);
+        }
+        News {
+            changed: !kept.says_what(&before),
+            ended: kept.state.is_final() && !before.state.is_final(),
         }
     }
 
-    /// Takes in an update, and tells whether it says anything new of a task that is known.
-    pub fn update(&mut self, told: &Told<'_>) -> bool {
-        let Some(kept) = self.kept.iter_mut().find(|kept| kept.task == told.task) else {
-            return false;
-        };
-        let newer = told.seq > Some(kept.seq);
-        if !newer || kept.state.is_final() {
-            return false;
+    /// Takes in an update; none if it says nothing new. One of a task that is not known counts if
+    /// somebody wants it: it may have overtaken an answer.
+    pub fn update(
+        &mut self,
+        told: &Told<'_>,
+        connection: u64,
+        wanted: bool,
+        now_ms: u64,
+    ) -> Option<News> {
+        match self.kept.iter_mut().find(|kept| kept.task == told.task) {
+            Some(kept) if told.seq <= kept.seq || kept.state.is_final() => return None,
+            Some(kept) => {
+                kept.connection = connection;
+                kept.take(told);
+            }
+            None if !wanted || told.seq.is_none() => return None,
+            None => self.add(Snapshot::of(told, connection, now_ms)),
         }
-        kept.take(told);
-        true
+        Some(News {
+            changed: true,
+            ended: told.state.is_final(),
+        })
+    }
+
+    fn add(&mut self, snapshot: Snapshot) {
+        self.make_room();
+        self.kept.push(snapshot);
     }
 
     /// The oldest that has ended goes first, and if none has, the oldest.
@@ -99,20 +132,68 @@ mod tests {
         snapshots.get(TaskId::new(task)).map(|kept| kept.state)
     }
 
+    /// What a snapshot says after an answer on the connection 1 to who asked how the task stands.
+    fn note(snapshots: &mut Snapshots, task: u128, state: State, seq: Option<u64>) -> News {
+        snapshots.note(&told(task, state, seq), 1, true, 0)
+    }
+
+    fn update(snapshots: &mut Snapshots, state: State, seq: Option<u64>) -> bool {
+        snapshots
+            .update(&told(1, state, seq), 1, false, 0)
+            .is_some()
+    }
+
     #[test]
     fn stale_updates_and_changes_of_a_final_state_are_dropped() {
         let mut snapshots = Snapshots::new();
-        assert!(!snapshots.update(&told(1, State::Running, Some(1))));
-        snapshots.note(&told(1, State::Queued, Some(3)), 1, 0);
-        assert!(!snapshots.update(&told(1, State::Running, Some(3))));
-        assert!(!snapshots.update(&told(1, State::Running, None)));
-        assert!(snapshots.update(&told(1, State::Running, Some(4))));
-        snapshots.note(&told(1, State::Queued, Some(2)), 1, 0);
+        assert!(!update(&mut snapshots, State::Running, Some(1)));
+        note(&mut snapshots, 1, State::Queued, Some(3));
+        assert!(!update(&mut snapshots, State::Running, Some(3)));
+        assert!(!update(&mut snapshots, State::Running, None));
+        assert!(update(&mut snapshots, State::Running, Some(4)));
+        note(&mut snapshots, 1, State::Queued, Some(2));
         assert_eq!(state(&snapshots, 1), Some(State::Running));
-        assert!(snapshots.update(&told(1, State::Succeeded, Some(9))));
-        assert!(!snapshots.update(&told(1, State::Failed, Some(10))));
-        snapshots.note(&told(1, State::Running, Some(11)), 2, 0);
+        note(&mut snapshots, 1, State::Queued, None);
+        assert_eq!(state(&snapshots, 1), Some(State::Running));
+        assert!(update(&mut snapshots, State::Succeeded, Some(9)));
+        assert!(!update(&mut snapshots, State::Failed, Some(10)));
+        snapshots.note(&told(1, State::Running, Some(11)), 2, true, 0);
         assert_eq!(state(&snapshots, 1), Some(State::Succeeded));
+    }
+
+    #[test]
+    fn updates_may_count_from_zero() {
+        let mut snapshots = Snapshots::new();
+        note(&mut snapshots, 1, State::Queued, None);
+        assert!(update(&mut snapshots, State::Running, Some(0)));
+        assert!(!update(&mut snapshots, State::Verifying, Some(0)));
+    }
+
+    #[test]
+    fn an_update_that_overtakes_an_answer_counts() {
+        let mut snapshots = Snapshots::new();
+        let mut early = told(1, State::Succeeded, Some(2));
+        early.created_at = "";
+        let news = snapshots.update(&early, 1, true, 0);
+        assert!(news.is_some_and(|news| news.ended));
+        let news = note(&mut snapshots, 1, State::Queued, Some(0));
+        assert_eq!((news.changed, news.ended), (false, false));
+        let kept = snapshots.get(TaskId::new(1)).unwrap();
+        assert_eq!(kept.state, State::Succeeded);
+        assert_eq!(kept.created_at.as_str(), "2026-12-01T00:00:00Z");
+        assert_eq!(kept.updated_at.as_str(), "2026-12-01T00:00:00Z");
+    }
+
+    #[test]
+    fn only_who_was_asked_how_a_task_stands_sends_updates() {
+        let mut snapshots = Snapshots::new();
+        snapshots.note(&told(1, State::Running, None), 1, false, 0);
+        assert_eq!(snapshots.get(TaskId::new(1)).unwrap().connection, 0);
+        snapshots.note(&told(1, State::Running, None), 2, true, 0);
+        assert_eq!(snapshots.get(TaskId::new(1)).unwrap().connection, 2);
+        snapshots.note(&told(1, State::Cancelling, None), 3, false, 0);
+        assert_eq!(snapshots.get(TaskId::new(1)).unwrap().connection, 2);
+        assert_eq!(state(&snapshots, 1), Some(State::Cancelling));
     }
 
     #[test]
@@ -124,14 +205,14 @@ mod tests {
             } else {
                 State::Running
             };
-            snapshots.note(&told(task, state, None), 1, 0);
+            note(&mut snapshots, task, state, None);
         }
-        snapshots.note(&told(1000, State::Running, None), 1, 0);
+        note(&mut snapshots, 1000, State::Running, None);
         assert_eq!(
             (state(&snapshots, 7), state(&snapshots, 0)),
             (None, Some(State::Running))
         );
-        snapshots.note(&told(1001, State::Running, None), 1, 0);
+        note(&mut snapshots, 1001, State::Running, None);
         assert_eq!(
             (state(&snapshots, 0), state(&snapshots, 1001)),
             (None, Some(State::Running))

@@ -136,14 +136,14 @@ impl<'a> Told<'a> {
 pub struct Snapshot {
     /// Which task.
     pub task: TaskId,
-    /// On which connection the executor told of it last. On that one it sends updates.
+    /// On which connection the executor sends updates of it; 0 if on none.
     pub connection: u64,
     /// When the front heard of it first.
     pub since_ms: u64,
     /// Its state.
     pub state: State,
-    /// How many updates there were.
-    pub seq: u64,
+    /// How many updates there were, as far as it was said.
+    pub seq: Option<u64>,
     /// Its place among those that wait, from 1.
     pub position: Option<u64>,
     /// How much of it is done, from 0 to 1.
@@ -168,7 +168,7 @@ impl Snapshot {
             connection,
             since_ms: now_ms,
             state: told.state,
-            seq: 0,
+            seq: None,
             position: None,
             progress: None,
             phase: Word::EMPTY,
@@ -184,20 +184,45 @@ impl Snapshot {
     /// Takes in what was told later.
     pub fn take(&mut self, told: &Told<'_>) {
         self.state = told.state;
-        self.seq = told.seq.unwrap_or(self.seq);
+        self.seq = told.seq.or(self.seq);
         self.position = told.position;
         self.progress = told.progress.or(self.progress);
         self.phase = Plain::short(told.phase);
         self.message = Plain::short(told.message);
+        self.take_start(told);
         let keep = |word: &mut Word, told: &str| {
             if !told.is_empty() {
                 *word = Plain::short(told);
             }
         };
-        keep(&mut self.created_at, told.created_at);
-        keep(&mut self.updated_at, told.created_at);
         keep(&mut self.updated_at, told.updated_at);
         keep(&mut self.last_output_at, told.last_output_at);
+    }
+
+    /// Takes in when the task was accepted, which nothing that comes late can change.
+    pub fn take_start(&mut self, told: &Told<'_>) {
+        if self.created_at.is_empty() {
+            self.created_at = Plain::short(told.created_at);
+        }
+        if self.updated_at.is_empty() {
+            self.updated_at = self.created_at;
+        }
+    }
+
+    /// What people are told of it.
+    fn shown(&self) -> (State, Option<u64>, Option<f64>, Word, Message) {
+        (
+            self.state,
+            self.position,
+            self.progress,
+            self.phase,
+            self.message,
+        )
+    }
+
+    /// Whether it says the same to people as it did before.
+    pub fn says_what(&self, before: &Self) -> bool {
+        self.shown() == before.shown()
     }
 }
 

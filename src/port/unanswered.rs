@@ -2,6 +2,7 @@
 //! connection is lost.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use crate::limits::{
     EXECUTOR_SHORT_LINE_BYTES_MAX, EXECUTOR_SHORT_LINES_BYTES, EXECUTOR_UNANSWERED_BYTES_MAX,
@@ -16,7 +17,8 @@ use crate::limits::{
 /// ```
 ///
 /// A line that was answered goes when all of it was sent and nothing before it is left; what stands
-/// behind one that is not answered is taken out when room is needed.
+/// behind one that is not answered is taken out when room is needed. One that was given up before
+/// any of it was sent on this connection goes at once, and is never sent.
 #[derive(Debug)]
 pub struct Unanswered {
     bytes: Vec<u8>,
@@ -104,10 +106,35 @@ impl Unanswered {
 
     /// Takes note that a line was answered, or that nobody waits for its answer any more.
     pub fn answer(&mut self, serial: u64) {
-        if let Some(line) = self.lines.iter_mut().find(|line| line.serial == serial) {
-            line.answered = true;
+        let Some((index, range)) = self.find(serial) else {
+            return;
+        };
+        if self.sent <= range.start {
+            self.lines.remove(index);
+            self.bytes.drain(range);
+        } else {
+            self.lines[index].answered = true;
+            self.release();
         }
-        self.release();
+    }
+
+    /// Whether a line is here of which nothing was sent on this connection.
+    pub fn is_unsent(&self, serial: u64) -> bool {
+        self.find(serial)
+            .is_some_and(|(_, range)| self.sent <= range.start)
+    }
+
+    /// Which line has a number, and where it stands in the buffer.
+    fn find(&self, serial: u64) -> Option<(usize, Range<usize>)> {
+        let mut start = 0;
+        for (index, line) in self.lines.iter().enumerate() {
+            let end = start + line.bytes;
+            if line.serial == serial {
+                return Some((index, start..end));
+            }
+            start = end;
+        }
+        None
     }
 
     /// Whether a line, or a part of it, was ever sent.
@@ -199,6 +226,19 @@ mod tests {
         assert_eq!(lines.pending(), b"\n2\n");
         lines.restart();
         assert_eq!(lines.pending(), b"2\n");
+    }
+
+    #[test]
+    fn what_was_given_up_before_it_was_sent_is_never_sent() {
+        let mut lines = lines(4);
+        lines.consume(3);
+        assert!(!lines.is_unsent(1) && lines.is_unsent(2));
+        lines.answer(2);
+        assert_eq!(lines.pending(), b"\n3\n");
+        lines.restart();
+        assert!(lines.has_left(1) && lines.is_unsent(1));
+        lines.answer(1);
+        assert_eq!(lines.pending(), b"0\n3\n");
     }
 
     #[test]

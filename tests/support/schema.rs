@@ -21,6 +21,9 @@ pub(crate) const BATCHING: &str = "2025-03-26";
 /// The revision without a handshake, in which each request carries its own envelope.
 pub(crate) const STATELESS: &str = "2026-07-28";
 
+/// The tasks extension of that revision, whose schema stands beside those of the revisions.
+const TASKS: &str = "ext-tasks-draft";
+
 /// All revisions, oldest first.
 pub(crate) fn revisions() -> impl Iterator<Item = &'static str> {
     HANDSHAKE.into_iter().chain([STATELESS])
@@ -82,6 +85,20 @@ impl Schemas {
             let document = serde_json::from_slice(&text).expect("a schema is JSON");
             for (name, validator) in compile(document) {
                 validators.insert((revision, name), validator);
+            }
+        }
+        match std::fs::read(folder.join(format!("{TASKS}.json"))) {
+            Ok(text) => {
+                let document = serde_json::from_slice(&text).expect("a schema is JSON");
+                for (name, validator) in compile(document) {
+                    validators.insert((TASKS, name), validator);
+                }
+            }
+            Err(error) => {
+                let _ = writeln!(
+                    std::io::stderr(),
+                    "no schema of the tasks extension ({error}): its checks were skipped"
+                );
             }
         }
         Some(Self { validators })
@@ -211,6 +228,10 @@ impl Schemas {
         };
         self.conforms(revision, envelope, line)?;
         let Some(method) = method else { return Ok(()) };
+        let created = method == "tools/call" && line["result"]["resultType"] == "task";
+        if revision == STATELESS && (created || method.starts_with("tasks/")) {
+            return self.check_task(method, &line["result"]);
+        }
         let name = result_of(revision, method)
             .ok_or_else(|| format!("a result, but {method} has none in {revision}"))?;
         let result = &line["result"];
@@ -224,8 +245,44 @@ impl Schemas {
         }
     }
 
+    /// A result of the tasks extension. That of a task that is completed is the result of a call.
+    fn check_task(&self, method: &str, result: &Value) -> Result<(), String> {
+        if !self.validators.keys().any(|(from, _)| *from == TASKS) {
+            return Ok(());
+        }
+        let name = match method {
+            "tools/call" => "CreateTaskResult",
+            "tasks/get" => "GetTaskResult",
+            "tasks/update" => "UpdateTaskResult",
+            "tasks/cancel" => "CancelTaskResult",
+            _ => return Err(format!("{method} has no result")),
+        };
+        self.conforms(TASKS, name, result)?;
+        let mut task = result.clone();
+        let members = task.as_object_mut().ok_or("a result is an object")?;
+        let kind = members.remove("resultType");
+        members.remove("_meta");
+        if (method != "tools/call") && kind != Some("complete".into()) {
+            return Err(format!("{method} is not complete"));
+        }
+        let name = match (method, result["status"].as_str()) {
+            ("tasks/update" | "tasks/cancel", _) if members.is_empty() => return Ok(()),
+            (_, Some("working")) => "WorkingTask",
+            ("tasks/get", Some("completed")) => "CompletedTask",
+            ("tasks/get", Some("failed")) => "FailedTask",
+            ("tasks/get", Some("cancelled")) => "CancelledTask",
+            _ => return Err(format!("not a result of {method}: {result}")),
+        };
+        self.conforms(TASKS, name, &task)?;
+        match task.get("result") {
+            Some(called) => self.conforms(STATELESS, "CallToolResult", called),
+            None => Ok(()),
+        }
+    }
+
     fn conforms(&self, revision: &str, name: &str, value: &Value) -> Result<(), String> {
         let validator = revisions()
+            .chain([TASKS])
             .find(|known| *known == revision)
             .and_then(|revision| self.validators.get(&(revision, name.to_owned())))
             .ok_or_else(|| format!("{revision} does not know {name}"))?;
@@ -281,7 +338,7 @@ fn compile(mut document: Value) -> Vec<(String, Validator)> {
             close(definition);
         }
     }
-    let wanted = ["Result", "Response", "Error", "Notification"];
+    let wanted = ["Result", "Response", "Error", "Notification", "Task"];
     let names: Vec<String> = definitions
         .keys()
         .filter(|name| wanted.iter().any(|end| name.ends_with(end)))

@@ -1,0 +1,78 @@
+//! `rocco mcp --check` with an executor.
+
+use super::front::{Place, Way};
+
+/// What it prints, and whether it is content.
+fn check(place: &Place, options: &[String]) -> (String, bool) {
+    let mut command = place.command(env!("CARGO_BIN_EXE_rocco"));
+    let output = command
+        .args(["mcp", "--check"])
+        .args(options)
+        .output()
+        .unwrap();
+    assert!(output.stderr.is_empty(), "{output:?}");
+    let code = output.status.code();
+    assert!(matches!(code, Some(0 | 1)), "{output:?}");
+    (String::from_utf8(output.stdout).unwrap(), code == Some(0))
+}
+
+#[test]
+fn a_good_executor_is_shown() {
+    let mut place = Place::new();
+    place.start_daemon("");
+    for way in [Way::Child, Way::Socket] {
+        let (said, well) = check(&place, &place.options(way, ""));
+        assert!(well, "{said}");
+        for line in [
+            "tools/list  larry_submit_task(",
+            "executor    fake 1, durable: crash, 2 at once, 32 waiting, 3600 s each, features: \
+             progress page list teleport",
+            "All is well",
+        ] {
+            assert!(said.contains(line), "{line:?} is missing in {said}");
+        }
+    }
+    assert_eq!(place.count("taken"), 0, "no task is submitted to look");
+    place.nothing_is_left();
+}
+
+#[test]
+fn a_bad_executor_is_named_with_the_reason() {
+    for (modes, words) in [
+        ("wrong-protocol", "rocco-exec/2"),
+        ("nameless", "does not name it"),
+        ("refuses-hello", "not today"),
+        ("no-hello", "cannot be talked to"),
+        ("exit", "cannot be talked to"),
+    ] {
+        for way in [Way::Child, Way::Socket] {
+            let mut place = Place::new();
+            if way == Way::Socket {
+                place.start_daemon(modes);
+            }
+            let (said, well) = check(&place, &place.options(way, modes));
+            assert!(
+                !well && said.contains("FAILED") && said.contains(words),
+                "{modes}: {said}"
+            );
+            let steers = |character: char| character.is_control() && character != '\n';
+            assert!(!said.contains(steers), "{said:?}");
+            place.nothing_is_left();
+        }
+    }
+}
+
+#[test]
+fn an_executor_that_is_missing_is_a_failure() {
+    let place = Place::new();
+    for options in [
+        ["--executor".into(), "/no/such/program".into()],
+        ["--executor-socket".into(), place.path("nobody")],
+    ] {
+        let (said, well) = check(&place, &options);
+        assert!(
+            !well && said.contains("FAILED") && said.contains("No such file"),
+            "{said}"
+        );
+    }
+}

@@ -1,0 +1,188 @@
+//! How it ends: by a signal, by the end of input, and by SIGKILL of anybody in any state.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::front::{Front, NEWEST, Place, WAYS, Way, signal, wait_until};
+
+/// What an executor is doing when the end comes.
+const SCENES: [&str; 6] = ["idle", "greeted", "waited on", "silent", "deaf", "stubborn"];
+
+fn scene(place: &mut Place, way: Way, scene: &str) -> Front {
+    let modes = match scene {
+        "deaf" => "deaf",
+        "stubborn" => "ignores-term",
+        _ => "",
+    };
+    let mut front = place.front(way, modes, NEWEST);
+    match scene {
+        "idle" => {}
+        "greeted" | "stubborn" => {
+            front.submit_surely("stay running");
+        }
+        "waited on" => {
+            let task = front.submit_surely("stay running");
+            let gets = place.count("task/get");
+            front.begin("larry_task_status", json!({"task_id": task, "wait_s": 45}));
+            place.wait_for("task/get", gets + 1);
+        }
+        "silent" => {
+            front.begin_submit("silent");
+            place.wait_for("taken", 1);
+        }
+        _ => {
+            front.begin_submit("finish");
+            place.wait_for("hello", 1);
+        }
+    }
+    front
+}
+
+/// The end by a signal or by the end of input: exit code 0, and no process is left. The times are
+/// printed, and are no matter of this test.
+#[test]
+fn every_end_is_clean() {
+    for way in WAYS {
+        for what in SCENES {
+            for end in ["INT", "TERM", "HUP", "EOF"] {
+                let mut place = Place::new();
+                let mut front = scene(&mut place, way, what);
+                let start = Instant::now();
+                match end {
+                    "EOF" => front.close_input(),
+                    name => signal(front.id(), name),
+                }
+                let silent_call = front.ended_well();
+                println!("{way:?} {what} {end}: {:?}", start.elapsed());
+                let owed = end == "EOF" && matches!(what, "waited on" | "silent" | "deaf");
+                assert!(
+                    !owed || silent_call,
+                    "{way:?} {what}: a call was not answered"
+                );
+                place.nothing_is_left();
+            }
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Victim {
+    Client,
+    Front,
+    Executor,
+}
+
+/// SIGKILL of one of three, in each state of a task.
+fn kill(way: Way, victim: Victim, state: &str) {
+    let mut place = Place::new();
+    if way == Way::Socket {
+        place.start_daemon("");
+    }
+    let options = place.options(way, "");
+    let mut front = match victim {
+        Victim::Client => place.front_of_client(&options, NEWEST),
+        _ => place.front_with(&options, NEWEST),
+    };
+    let goal = format!("stay {state}");
+    let task = front.submit_surely(&goal);
+    if state == "cancelling" {
+        front.await_state(&task, "running");
+        front.call("larry_cancel_task", json!({"task_id": task}));
+    }
+    front.await_state(&task, state);
+    match (victim, way) {
+        (Victim::Executor, Way::Child) => signal(place.child(), "KILL"),
+        (Victim::Executor, Way::Socket) => {
+            place.kill_daemon();
+            place.start_daemon("");
+        }
+        // Killing the test's own child ends the client, where there is one, else the front.
+        (Victim::Client | Victim::Front, _) => {}
+    }
+    // What ran in a process that has died is interrupted; a daemon that lives knows better.
+    let died = way == Way::Child || victim == Victim::Executor;
+    let expected = if died && state != "queued" {
+        "interrupted"
+    } else {
+        state
+    };
+    if victim == Victim::Executor {
+        front.await_state(&task, expected);
+        front.close();
+    } else {
+        front.kill();
+    }
+    place.nothing_is_left();
+    let mut next = place.front_with(&options, NEWEST);
+    assert_eq!(
+        next.status_surely(&task, 0)["state"],
+        expected,
+        "{way:?} {victim:?} {state}"
+    );
+    next.close();
+    place.nothing_is_left();
+    let goals = |at: &str| {
+        let journal = place.journal();
+        let events = journal.into_iter().filter(|event| event["at"] == at);
+        events.filter(|event| event["goal"] == goal).count()
+    };
+    assert_eq!(goals("taken"), 1, "{way:?} {victim:?} {state}");
+    let runs = usize::from(state != "queued");
+    assert_eq!(goals("running"), runs, "{way:?} {victim:?} {state}");
+}
+
+#[test]
+fn the_kill_matrix_leaves_no_orphan_and_runs_nothing_twice() {
+    for way in WAYS {
+        for victim in [Victim::Client, Victim::Front, Victim::Executor] {
+            for state in ["queued", "running", "verifying", "cancelling"] {
+                kill(way, victim, state);
+            }
+        }
+    }
+}
+
+/// A front that waits hears at once that its daemon was killed, and finds the next one.
+#[test]
+fn a_wait_survives_the_death_of_its_executor() {
+    for way in WAYS {
+        let mut place = Place::new();
+        let mut front = place.front(way, "", NEWEST);
+        let task = front.submit_surely("stay running");
+        front.await_state(&task, "running");
+        let gets = place.count("task/get");
+        let id = front.begin("larry_task_status", json!({"task_id": task, "wait_s": 45}));
+        place.wait_for("task/get", gets + 1);
+        match way {
+            Way::Child => signal(place.child(), "KILL"),
+            Way::Socket => {
+                place.kill_daemon();
+                place.start_daemon("");
+            }
+        }
+        let said = front.answer(id);
+        // On a busy machine the next one may have come too late for this call.
+        assert!(
+            said["state"] == "interrupted" || said["error"]["retryable"] == true,
+            "{said}"
+        );
+        assert_eq!(front.status_surely(&task, 0)["state"], "interrupted");
+        front.close();
+        place.nothing_is_left();
+    }
+}
+
+/// An idle front that has lost its executor opens no other by itself.
+#[test]
+fn nobody_is_started_unasked() {
+    let mut place = Place::new();
+    let mut front = place.front(Way::Child, "", NEWEST);
+    front.submit_surely("stay running");
+    signal(place.child(), "KILL");
+    wait_until("the child is gone", || place.processes().len() == 1);
+    std::thread::sleep(Duration::from_millis(500));
+    front.serves_others();
+    assert_eq!(place.count("start"), 1);
+    front.close();
+}

@@ -111,6 +111,13 @@ impl Engine {
     /// come from the executor.
     pub fn serve(&mut self) {
         self.serve_frames();
+        if self.has_port() {
+            self.serve_port();
+        }
+    }
+
+    #[inline(never)]
+    fn serve_port(&mut self) {
         let (port, mut replies) = self.session.delegate(&mut self.outbox);
         if let Some(port) = port {
             port.serve(&mut replies);

@@ -110,6 +110,11 @@ impl Deferred {
     /// Whether somebody waits under an id.
     #[inline]
     pub fn holds(&self, id: Id<'_>) -> bool {
+        !self.open.is_empty() && self.finds(id)
+    }
+
+    #[inline(never)]
+    fn finds(&self, id: Id<'_>) -> bool {
         self.open.iter().any(|waiting| waiting.id.id() == id)
     }
 

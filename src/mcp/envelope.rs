@@ -10,7 +10,8 @@ use crate::wire::message::Request;
 
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
-const CLIENT: &str = "io.modelcontextprotocol/clientInfo";
+/// The member of an envelope in which a client says who it is.
+pub const CLIENT: &str = "io.modelcontextprotocol/clientInfo";
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
 const LOG_LEVELS: [&str; 8] = [
@@ -31,8 +32,6 @@ pub struct Envelope<'a> {
     pub known: Known,
     /// What its client can do.
     pub capabilities: Object<'a>,
-    /// Who its client is, as it came.
-    pub client: Option<Value<'a>>,
 }
 
 impl<'a> Envelope<'a> {
@@ -94,7 +93,6 @@ impl<'a> Envelope<'a> {
         Ok(Some(Self {
             known,
             capabilities,
-            client,
         }))
     }
 

@@ -4,7 +4,7 @@ use bumpalo::Bump;
 
 use super::catalog::{Catalog, Info};
 use super::delegate::{Ask, Deferred, Delegate, Order, Replies, TASKS};
-use super::envelope::Envelope;
+use super::envelope::{self, Envelope};
 use super::errors::{self, Code, Data, Error, begin_result};
 use super::kept::Short;
 use super::lifecycle;
@@ -44,7 +44,7 @@ struct Server<D> {
     tools: Tools,
     /// The revision that was agreed on; none before the first good `initialize`.
     agreed: Option<Known>,
-    /// The name and version of the client of the last good `initialize`.
+    /// The name and version of the client of the last good `initialize`, for the delegate.
     client: (Word, Word),
     subscriptions: Subscriptions,
     deferred: Deferred,
@@ -197,7 +197,15 @@ enum Answer<'a> {
     /// It was acknowledged, and its result comes when it ends.
     Open,
     /// It is for the delegate.
-    Delegated(Ask<'a>, Known, Option<Envelope<'a>>),
+    Delegated(&'a Delegation<'a>),
+}
+
+/// A request for the delegate, and how it is spoken. It lives in the arena, so that the replies
+/// that need none of it do not carry its size.
+struct Delegation<'a> {
+    ask: Ask<'a>,
+    known: Known,
+    envelope: Option<Envelope<'a>>,
 }
 
 impl<D: Delegate> Server<D> {
@@ -297,9 +305,9 @@ impl<D: Delegate> Server<D> {
                 outbox.rewind(start);
                 acknowledge(outbox, request.id);
             }
-            Ok(Answer::Delegated(ask, known, envelope)) => {
+            Ok(Answer::Delegated(delegation)) => {
                 outbox.rewind(start);
-                let delegated = self.delegate(&request, ask, known, envelope, place, outbox);
+                let delegated = self.delegate(&request, delegation, place, outbox);
                 if let Err(error) = delegated {
                     errors::write(outbox, Some(request.id), error);
                 }
@@ -311,13 +319,13 @@ impl<D: Delegate> Server<D> {
         }
     }
 
-    /// Hands a request to the delegate.
+    /// Hands a request to the delegate. It is kept out of the way of what is answered at once.
+    #[cold]
+    #[inline(never)]
     fn delegate<'a>(
         &mut self,
         request: &Request<'a>,
-        ask: Ask<'a>,
-        known: Known,
-        envelope: Option<Envelope<'a>>,
+        delegation: &Delegation<'a>,
         place: Place,
         outbox: &mut Outbox,
     ) -> Result<(), Error<'static>> {
@@ -325,14 +333,16 @@ impl<D: Delegate> Server<D> {
             let fault = "a request that is answered later must stand alone on its line";
             return Err(Error::new(Code::InvalidRequest, fault));
         }
+        let (known, envelope) = (delegation.known, delegation.envelope);
         let meta = params(request)?.and_then(|params| params.get("_meta")?.as_object());
         let token = meta.and_then(|meta| Id::of(meta.get("progressToken")?));
         let tasks = envelope.is_some_and(|envelope| envelope.can(TASKS));
         let ticket = self.deferred.open(request.id, known, tasks, token)?;
         let client = match envelope {
-            Some(envelope) => envelope.client.and_then(client_words),
+            Some(_) => meta.and_then(|meta| client_words(meta.get(envelope::CLIENT)?)),
             None => Some((self.client.0.as_str(), self.client.1.as_str())),
         };
+        let ask = delegation.ask;
         let order = Order { ask, client, tasks };
         let mut replies = Replies::new(&mut self.deferred, &self.catalog, outbox);
         self.delegate.ask(order, ticket, &mut replies);
@@ -383,7 +393,9 @@ impl<D: Delegate> Server<D> {
             ("initialize", _) => {
                 let (known, (name, version)) = lifecycle::initialize(params(&request)?)?;
                 self.agreed = Some(known);
-                self.client = (Word::of(name), Word::of(version));
+                if self.delegate.has_tasks() {
+                    self.client = (Word::of(name), Word::of(version));
+                }
                 outbox.put(self.catalog.opening(known).as_bytes());
             }
             ("ping", _) => {
@@ -457,12 +469,14 @@ impl<D: Delegate> Server<D> {
                     Called::Written => Ok(Answer::Result),
                     Called::Delegated(number, arguments) => {
                         let ask = Ask::Call(number, Call { arguments, arena });
-                        Ok(Answer::Delegated(ask, known, envelope))
+                        Ok(delegated(ask, known, envelope, arena))
                     }
                 }
             }
             method => match envelope {
-                Some(envelope) if self.delegate.has_tasks() => task_method(&request, envelope),
+                Some(envelope) if self.delegate.has_tasks() => {
+                    task_method(&request, envelope, arena)
+                }
                 _ => Err(not_found(method)),
             },
         }
@@ -471,7 +485,13 @@ impl<D: Delegate> Server<D> {
 
 /// A method of the tasks extension, which its client must declare with each request
 /// (Tasks Extension, Capability Negotiation).
-fn task_method<'a>(request: &Request<'a>, envelope: Envelope<'a>) -> Result<Answer<'a>, Error<'a>> {
+#[cold]
+#[inline(never)]
+fn task_method<'a>(
+    request: &Request<'a>,
+    envelope: Envelope<'a>,
+    arena: &'a Bump,
+) -> Result<Answer<'a>, Error<'a>> {
     let ask: fn(&'a str) -> Ask<'a> = match request.method {
         "tasks/get" => Ask::TaskGet,
         "tasks/update" => Ask::TaskUpdate,
@@ -488,7 +508,22 @@ fn task_method<'a>(request: &Request<'a>, envelope: Envelope<'a>) -> Result<Answ
     let task = task
         .and_then(|task| task.as_str())
         .ok_or(Error::params("taskId must be a string"))?;
-    Ok(Answer::Delegated(ask(task), envelope.known, Some(envelope)))
+    Ok(delegated(ask(task), envelope.known, Some(envelope), arena))
+}
+
+#[cold]
+#[inline(never)]
+fn delegated<'a>(
+    ask: Ask<'a>,
+    known: Known,
+    envelope: Option<Envelope<'a>>,
+    arena: &'a Bump,
+) -> Answer<'a> {
+    Answer::Delegated(arena.alloc(Delegation {
+        ask,
+        known,
+        envelope,
+    }))
 }
 
 /// The name and version of a client's own description.

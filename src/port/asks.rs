@@ -12,7 +12,7 @@ use crate::mcp::delegate::{Ask, Order, Replies, Ticket};
 use crate::mcp::errors::Error;
 use crate::mcp::tool::Call;
 use crate::task::id::TaskId;
-use crate::task::request::TaskRequest;
+use crate::task::request::{Options, TaskRequest};
 use crate::task::submit;
 use crate::wire::json::Array;
 use crate::wire::writer::{ArrayWriter, ObjectWriter, start_of};
@@ -59,7 +59,7 @@ impl Desk {
         ticket: Ticket,
         replies: &mut Replies<'_>,
     ) -> Asked {
-        let request = match TaskRequest::with_options(call.arguments, call.arena) {
+        let (request, options) = match TaskRequest::with_options(call.arguments, call.arena) {
             Ok(request) => request,
             Err(faults) => {
                 replies.answer(ticket, |reply| submit::invalid_arguments(&faults, reply));
@@ -77,7 +77,7 @@ impl Desk {
             Some(task),
             "task/submit",
             |params| {
-                submission(params, task, &request, order.client);
+                submission(params, task, &request, options, order.client);
             },
         )
     }
@@ -255,9 +255,9 @@ fn submission(
     params: &mut ObjectWriter<'_>,
     task: TaskId,
     request: &TaskRequest<'_>,
+    options: Options<'_>,
     client: Option<(&str, &str)>,
 ) {
-    let options = request.options;
     params.formatted("task_id", format_args!("{task}"));
     text_or_null(params, "key", options.idempotency_key);
     params.string("goal", request.goal);

@@ -25,11 +25,9 @@ pub struct TaskRequest<'a> {
     pub files: Option<Array<'a>>,
     /// What decides that it is done, strings alone.
     pub acceptance: Array<'a>,
-    /// What only an executor can make use of.
-    pub options: Options<'a>,
 }
 
-/// Arguments that a task may have where an executor is configured.
+/// Arguments that a task may have beside those where an executor is configured.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options<'a> {
     /// The client's own name for the task, by which a repeated call is known.
@@ -39,6 +37,9 @@ pub struct Options<'a> {
     /// How long the task may run.
     pub timeout_s: Option<u64>,
 }
+
+/// The names of [`Options`].
+const OPTIONS: [&str; 3] = ["idempotency_key", "follow_up_to", "timeout_s"];
 
 const _: () = {
     // Growing doubles, and leaves the old copies in the arena.
@@ -54,7 +55,13 @@ impl<'a> TaskRequest<'a> {
     ///
     /// All faults at once, so that a model can mend its call in one go.
     pub fn of(arguments: Object<'a>, arena: &'a Bump) -> Result<Self, Faults<'a>> {
-        Self::read(arguments, Members::default(), arena)
+        let mut faults = Faults::new(arena);
+        let request = Self::read(arguments, arena, &mut faults);
+        outsiders(arguments, &[], &mut faults);
+        match request {
+            Some(request) if faults.listed().is_empty() => Ok(request),
+            _ => Err(faults),
+        }
     }
 
     /// As [`TaskRequest::of`], with [`Options`].
@@ -62,65 +69,90 @@ impl<'a> TaskRequest<'a> {
     /// # Errors
     ///
     /// As [`TaskRequest::of`].
-    pub fn with_options(arguments: Object<'a>, arena: &'a Bump) -> Result<Self, Faults<'a>> {
-        Self::read(arguments, Members::WITH_OPTIONS, arena)
+    pub fn with_options(
+        arguments: Object<'a>,
+        arena: &'a Bump,
+    ) -> Result<(Self, Options<'a>), Faults<'a>> {
+        let mut faults = Faults::new(arena);
+        let request = Self::read(arguments, arena, &mut faults);
+        let options = Options::read(arguments, &mut faults);
+        outsiders(arguments, &OPTIONS, &mut faults);
+        match request {
+            Some(request) if faults.listed().is_empty() => Ok((request, options)),
+            _ => Err(faults),
+        }
     }
 
-    fn read(arguments: Object<'a>, none: Members<'a>, arena: &'a Bump) -> Result<Self, Faults<'a>> {
-        let members = none.filled(arguments);
-        let mut faults = Faults::new(arena);
-        let goal = text("goal", members.goal, &mut faults, goal_fault);
-        let repo = text("repo", members.repo, &mut faults, repo_fault);
-        let acceptance = acceptance(members.acceptance, &mut faults);
-        let files = files(members.files, arena, &mut faults);
-        let options = options(&members, &mut faults);
-        outsiders(arguments, none, &mut faults);
-        match (goal, repo, acceptance) {
-            (Some(goal), Some(repo), Some(acceptance)) if faults.listed().is_empty() => Ok(Self {
-                goal,
-                repo,
-                files,
-                acceptance,
-                options,
-            }),
-            _ => Err(faults),
+    fn read(arguments: Object<'a>, arena: &'a Bump, faults: &mut Faults<'a>) -> Option<Self> {
+        let members = Members::of(arguments);
+        let goal = text("goal", members.goal, faults, goal_fault);
+        let repo = text("repo", members.repo, faults, repo_fault);
+        let acceptance = acceptance(members.acceptance, faults);
+        let files = files(members.files, arena, faults);
+        Some(Self {
+            goal: goal?,
+            repo: repo?,
+            files,
+            acceptance: acceptance?,
+        })
+    }
+}
+
+impl<'a> Options<'a> {
+    /// Each as it was found first.
+    fn read(arguments: Object<'a>, faults: &mut Faults<'a>) -> Self {
+        let key = arguments.get("idempotency_key").and_then(|key| {
+            text("idempotency_key", Some(key), faults, |key| {
+                too_long(key, TASK_KEY_BYTES_MAX)
+                    .or_else(|| blank(key))
+                    .or_else(|| control_character(key))
+            })
+        });
+        let follow_up_to = arguments.get("follow_up_to").and_then(|task| {
+            text("follow_up_to", Some(task), faults, |task| {
+                TaskId::parse(task).is_none().then_some(Reason::NotATask)
+            })
+        });
+        let timeout_s = arguments.get("timeout_s");
+        Self {
+            idempotency_key: key,
+            follow_up_to: follow_up_to.and_then(TaskId::parse),
+            timeout_s: timeout_s.and_then(|time| seconds(time, faults)),
         }
     }
 }
 
+fn seconds(value: Value<'_>, faults: &mut Faults<'_>) -> Option<u64> {
+    let reason = match value {
+        Value::Unsigned(time) if (1..=TASK_TIMEOUT_S_MAX).contains(&time) => return Some(time),
+        Value::Unsigned(_) | Value::Signed(_) => Reason::OutOfRange {
+            min: 1,
+            max: TASK_TIMEOUT_S_MAX,
+        },
+        other => wrong_type("an integer", &other),
+    };
+    faults.push(Pointer::Member("timeout_s"), reason);
+    None
+}
+
 /// The members by name, each as it was found first.
-#[derive(Default, Clone, Copy)]
+#[derive(Default)]
 struct Members<'a> {
     goal: Option<Value<'a>>,
     repo: Option<Value<'a>>,
     files: Option<Value<'a>>,
     acceptance: Option<Value<'a>>,
-    idempotency_key: Option<Value<'a>>,
-    follow_up_to: Option<Value<'a>>,
-    timeout_s: Option<Value<'a>>,
-    /// Whether the last three are known.
-    with_options: bool,
 }
 
 impl<'a> Members<'a> {
-    const WITH_OPTIONS: Self = Self {
-        goal: None,
-        repo: None,
-        files: None,
-        acceptance: None,
-        idempotency_key: None,
-        follow_up_to: None,
-        timeout_s: None,
-        with_options: true,
-    };
-
-    fn filled(mut self, arguments: Object<'a>) -> Self {
+    fn of(arguments: Object<'a>) -> Self {
+        let mut members = Self::default();
         for (name, value) in arguments.iter() {
-            if let Some(slot) = self.slot(name) {
+            if let Some(slot) = members.slot(name) {
                 slot.get_or_insert(value);
             }
         }
-        self
+        members
     }
 
     fn slot(&mut self, name: &str) -> Option<&mut Option<Value<'a>>> {
@@ -129,20 +161,24 @@ impl<'a> Members<'a> {
             "repo" => Some(&mut self.repo),
             "files" => Some(&mut self.files),
             "acceptance" => Some(&mut self.acceptance),
-            "idempotency_key" if self.with_options => Some(&mut self.idempotency_key),
-            "follow_up_to" if self.with_options => Some(&mut self.follow_up_to),
-            "timeout_s" if self.with_options => Some(&mut self.timeout_s),
             _ => None,
         }
     }
 }
 
 /// Members that are unknown, or known and repeated.
-fn outsiders<'a>(arguments: Object<'a>, none: Members<'a>, faults: &mut Faults<'a>) {
-    let mut seen = none;
+fn outsiders<'a>(arguments: Object<'a>, options: &[&str], faults: &mut Faults<'a>) {
+    let mut seen = Members::default();
+    let mut options_seen = [false; OPTIONS.len()];
     for (name, value) in arguments.iter() {
         match seen.slot(name).map(|slot| slot.replace(value)) {
-            None => faults.push(Pointer::Member(name), Reason::Unknown),
+            None => match options.iter().position(|option| *option == name) {
+                None => faults.push(Pointer::Member(name), Reason::Unknown),
+                Some(option) if options_seen[option] => {
+                    faults.push(Pointer::Member(name), Reason::Repeated);
+                }
+                Some(option) => options_seen[option] = true,
+            },
             Some(Some(_)) => faults.push(Pointer::Member(name), Reason::Repeated),
             Some(None) => {}
         }
@@ -241,39 +277,6 @@ fn repeated_files<'a>(list: Array<'a>, arena: &'a Bump, faults: &mut Faults<'a>)
         if earlier == later {
             faults.push(Pointer::Entry("files", index), Reason::Duplicate);
         }
-    }
-}
-
-fn options<'a>(members: &Members<'a>, faults: &mut Faults<'a>) -> Options<'a> {
-    Options {
-        idempotency_key: members.idempotency_key.and_then(|key| {
-            text("idempotency_key", Some(key), faults, |key| {
-                too_long(key, TASK_KEY_BYTES_MAX)
-                    .or_else(|| blank(key))
-                    .or_else(|| control_character(key))
-            })
-        }),
-        follow_up_to: members.follow_up_to.and_then(|task| {
-            let task = text("follow_up_to", Some(task), faults, |task| {
-                TaskId::parse(task).is_none().then_some(Reason::NotATask)
-            });
-            task.and_then(TaskId::parse)
-        }),
-        timeout_s: members.timeout_s.and_then(|time| {
-            let range = Reason::OutOfRange {
-                min: 1,
-                max: TASK_TIMEOUT_S_MAX,
-            };
-            let reason = match time {
-                Value::Unsigned(time) if (1..=TASK_TIMEOUT_S_MAX).contains(&time) => {
-                    return Some(time);
-                }
-                Value::Unsigned(_) | Value::Signed(_) => range,
-                other => wrong_type("an integer", &other),
-            };
-            faults.push(Pointer::Member("timeout_s"), reason);
-            None
-        }),
     }
 }
 

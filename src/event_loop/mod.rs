@@ -1,14 +1,14 @@
 //! The only room that knows mio, libc and file descriptors.
 //!
 //! [`drive`] is the loop: it moves bytes between an [`Engine`] and a [`Transport`], and [`relay`]
-//! those of an executor. The transport
-//! of production is [`stdio`], made of [`descriptor`]s that are read and written without touching
-//! their shared flags, of [`signals`], of a watch on the [`parent`] and of the channel to an
-//! [`executor`]. A test brings its own.
+//! those of an executor. The transport of production is [`stdio`], made of [`descriptor`]s that are
+//! read and written without touching their shared flags, of [`signals`], of a timer for a [`lull`],
+//! of a watch on the [`parent`] and of the channel to an [`executor`]. A test brings its own.
 
 pub mod descriptor;
 pub mod drive;
 pub mod executor;
+pub mod lull;
 pub mod parent;
 pub mod relay;
 pub mod signals;
@@ -112,7 +112,9 @@ pub struct Want {
 
 /// Input, output, a clock and something to wait on.
 pub trait Transport {
-    /// Waits until something happens, at most `timeout`. May return early and for nothing.
+    /// Waits until something happens, at most `timeout`, but that a wait of
+    /// [`REST_AFTER_MS`](crate::limits::REST_AFTER_MS) may
+    /// take twice as long: nothing hangs on it. May return early and for nothing.
     ///
     /// # Errors
     ///

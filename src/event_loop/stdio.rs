@@ -12,16 +12,19 @@ use mio::event::Event;
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Registry, Token};
 
-use super::descriptor::{self, Descriptor};
+use super::descriptor::{self, Access, Descriptor};
 use super::executor::{self, Executor, Way};
+use super::lull::Lull;
 use super::signals::Signals;
 use super::{Channel, Transport, Wakeup, Want, parent};
+use crate::limits::REST_AFTER_MS;
 
 const INPUT: Token = Token(0);
 const OUTPUT: Token = Token(1);
 const SIGNAL: Token = Token(2);
 const PARENT: Token = Token(3);
-const TOKENS: usize = 7;
+const LULL: Token = Token(7);
+const TOKENS: usize = 8;
 
 /// What is asked of the output while there is room: nothing, since that its reader is gone is
 /// reported unasked. Interest in room would cost a wake-up for each reply that a socket delivers.
@@ -39,10 +42,17 @@ struct Port {
 }
 
 impl Port {
-    fn open(registry: &Registry, fd: RawFd, token: Token, interest: Interest) -> io::Result<Self> {
-        match registry.register(&mut SourceFd(&fd), token, interest) {
+    fn open(
+        registry: &Registry,
+        fd: RawFd,
+        access: Access,
+        token: Token,
+        interest: Interest,
+    ) -> io::Result<Self> {
+        let descriptor = Descriptor::new(fd, access);
+        match registry.register(&mut SourceFd(&descriptor.fd()), token, interest) {
             Ok(()) => Ok(Self {
-                descriptor: Descriptor::new(fd),
+                descriptor,
                 pollable: true,
                 terminal: descriptor::is_terminal(fd),
             }),
@@ -85,6 +95,8 @@ pub struct Stdio {
     /// Whether room to write is being waited for.
     output_wanted: bool,
     signals: Signals,
+    /// A timer for rest, where the system has one.
+    lull: Option<Lull>,
     /// Whether any input has come.
     heard: bool,
     parent: Option<File>,
@@ -104,8 +116,14 @@ impl Stdio {
         let mut signals = Signals::watch()?;
         let registry = poll.registry();
         registry.register(signals.source(), SIGNAL, Interest::READABLE)?;
-        let input = Port::open(registry, libc::STDIN_FILENO, INPUT, Interest::READABLE)?;
-        let output = Port::open(registry, libc::STDOUT_FILENO, OUTPUT, OUTPUT_IDLE)?;
+        let (stdin, stdout) = (libc::STDIN_FILENO, libc::STDOUT_FILENO);
+        let input = Port::open(registry, stdin, Access::Read, INPUT, Interest::READABLE)?;
+        let output = Port::open(registry, stdout, Access::Write, OUTPUT, OUTPUT_IDLE)?;
+        let lull = Lull::new(Duration::from_millis(REST_AFTER_MS));
+        if let Some(lull) = &lull {
+            let fd = lull.timer().as_raw_fd();
+            registry.register(&mut SourceFd(&fd), LULL, Interest::READABLE)?;
+        }
         let executor = match executor {
             Some(way) => Some(Executor::new(way, registry.try_clone()?)),
             None => None,
@@ -117,6 +135,7 @@ impl Stdio {
             output,
             output_wanted: false,
             signals,
+            lull,
             heard: false,
             parent: None,
             executor,
@@ -162,7 +181,23 @@ impl Stdio {
         });
     }
 
-    fn note(&mut self, wakeup: &mut Wakeup) {
+    /// The timeout that a wait needs beside the timer for rest.
+    fn without_lull(&mut self, timeout: Option<Duration>) -> io::Result<Option<Duration>> {
+        match (&mut self.lull, timeout) {
+            (Some(lull), Some(time)) if lull.is_of(time) => lull.arm().map(|()| None),
+            _ => Ok(timeout),
+        }
+    }
+
+    fn disturb(&mut self) {
+        if let Some(lull) = &mut self.lull {
+            lull.disturb();
+        }
+    }
+
+    /// Takes in what has happened, and tells whether the time of a lull is up.
+    fn note(&mut self, wakeup: &mut Wakeup) -> bool {
+        let mut lull_over = false;
         for event in &self.events {
             match event.token() {
                 INPUT => {
@@ -175,6 +210,10 @@ impl Stdio {
                 }
                 SIGNAL => wakeup.signal |= self.signals.drain(),
                 PARENT => wakeup.parent_gone = true,
+                LULL => {
+                    let lull = self.lull.as_mut();
+                    lull_over = lull.is_some_and(|lull| lull.is_over());
+                }
                 executor::INPUT => {
                     wakeup.executor_input |= event.is_readable() || event.is_read_closed();
                     wakeup.executor_output |= event.is_writable();
@@ -191,6 +230,7 @@ impl Stdio {
             let gone = self.poll.registry().deregister(&mut SourceFd(&fd));
             debug_assert!(gone.is_ok());
         }
+        lull_over
     }
 }
 
@@ -213,13 +253,20 @@ impl Transport for Stdio {
         } else {
             timeout
         };
+        let timeout = self.without_lull(timeout)?;
         match self.poll.poll(&mut self.events, timeout) {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::Interrupted => return Ok(wakeup),
             Err(error) => return Err(error),
         }
         wakeup.timed_out = self.events.is_empty() && timeout.is_some_and(|time| !time.is_zero());
-        self.note(&mut wakeup);
+        let before = wakeup;
+        let lull_over = self.note(&mut wakeup);
+        if wakeup != before {
+            self.disturb();
+        } else {
+            wakeup.timed_out |= lull_over;
+        }
         if wakeup.timed_out
             && let Some(executor) = &mut self.executor
         {

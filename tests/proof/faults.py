@@ -35,6 +35,7 @@ import re
 import resource
 import select
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -54,10 +55,15 @@ ATTEMPTS = 6
 REST_S = 0.25  # long enough for the server to come to rest, most of the time
 
 # Ways in which the server is connected, and with it the calls that it makes.
-#   pipes      preadv2 and pwritev2, as with sockets
+#   pipes      opened anew: read and write
+#   sockets    recvfrom and sendto
+#   nowait     pipes that cannot be opened anew: preadv2 and pwritev2, as with most other files
 #   fallback   a kernel or a file system that knows neither: poll, read and write, as on terminals
 #   files      stdin and stdout are regular files: read and write
-FALLBACK = ["-e", "inject=preadv2:error=EOPNOTSUPP", "-e", "inject=pwritev2:error=EOPNOTSUPP"]
+NOWAIT = ["-e", "inject=fcntl:error=EINVAL"]
+FALLBACK = [*NOWAIT, "-e", "inject=preadv2:error=EOPNOTSUPP",
+            "-e", "inject=pwritev2:error=EOPNOTSUPP"]
+MODES = {"pipes": [], "sockets": [], "nowait": NOWAIT, "fallback": FALLBACK, "files": []}
 READ_FATAL = "ENOMEM EMFILE ENOSPC EBADF"
 WRITE_FATAL = "ENOMEM EMFILE ENOSPC EDQUOT EFBIG EBADF"
 GONE = "EPIPE ECONNRESET"
@@ -78,19 +84,33 @@ TABLE = [
     ("pipes", "mmap", "ENOMEM EAGAIN", "start", "served"),
     ("pipes", "pidfd_open", "EINTR EMFILE ENFILE ENOMEM ENOSYS EIO EPERM ESRCH", "always",
      "served"),
-    ("pipes", "preadv2", "EINTR", "first middle second", "served"),
-    ("pipes", "preadv2", "EAGAIN", "first middle second", "late"),
-    ("pipes", "preadv2", "EOPNOTSUPP ENOSYS EINVAL ESPIPE", "first middle always", "served"),
-    ("pipes", "preadv2", READ_FATAL, "first middle always", "line"),
-    ("pipes", "preadv2", GONE, "first middle always", "ended"),
-    ("pipes", "preadv2", "EIO", "first middle always", "line"),
-    ("pipes", "pwritev2", "EINTR", "first middle second", "served"),
-    ("pipes", "pwritev2", "EAGAIN", "first", "served"),
-    ("pipes", "pwritev2", "EAGAIN", "middle second", "late"),
-    ("pipes", "pwritev2", "EOPNOTSUPP ENOSYS EINVAL ESPIPE", "first middle always", "served"),
-    ("pipes", "pwritev2", WRITE_FATAL, "first middle always", "line"),
-    ("pipes", "pwritev2", GONE, "first middle always", "ended"),
-    ("pipes", "pwritev2", "EIO", "first middle always", "line"),
+    # A pipe that cannot be opened anew is read and written in another way.
+    ("pipes", "fcntl", "EINVAL EBADF ENOSYS", "start", "served"),
+    ("pipes", "newfstatat", "EBADF ENOMEM EIO ENOSYS", "start", "served"),
+    ("pipes", "openat", "EACCES EMFILE ENFILE ENOENT ENXIO EINTR", "start", "served"),
+    # A server without a timer for rest gives each wait a time of its own.
+    ("pipes", "timerfd_create", "EINTR EMFILE ENFILE ENOMEM ENOSYS", "start", "served"),
+    ("pipes", "timerfd_settime", "EINTR EINVAL ENOMEM", "first", "line"),
+    *[(wire, call, errors, moments, expected)
+      for wire, read, write in (("pipes", "read", "write"), ("sockets", "recvfrom", "sendto"),
+                                ("nowait", "preadv2", "pwritev2"))
+      for call, errors, moments, expected in (
+          (read, "EINTR", "first middle second", "served"),
+          (read, "EAGAIN", "first middle second", "late"),
+          (read, READ_FATAL, "first middle always", "line"),
+          (read, GONE, "first middle always", "ended"),
+          (read, "EIO", "first middle always", "line"),
+          (write, "EINTR", "first middle second", "served"),
+          (write, "EAGAIN", "first", "served"),
+          (write, "EAGAIN", "middle second", "late"),
+          (write, GONE, "first middle always", "ended"),
+      )],
+    # stderr is written by the same call, so the word on a failure needs it to work again.
+    ("pipes", "write", f"{WRITE_FATAL} EIO", "first middle", "line"),
+    ("sockets", "sendto", f"{WRITE_FATAL} EIO", "first middle always", "line"),
+    ("nowait", "pwritev2", f"{WRITE_FATAL} EIO", "first middle always", "line"),
+    ("nowait", "preadv2", "EOPNOTSUPP ENOSYS EINVAL ESPIPE", "first middle always", "served"),
+    ("nowait", "pwritev2", "EOPNOTSUPP ENOSYS EINVAL ESPIPE", "first middle always", "served"),
     ("pipes", "epoll_wait", "EINTR", "first middle second", "served"),
     ("pipes", "epoll_wait", "EAGAIN EIO ENOMEM EMFILE EBADF ENOSYS EINVAL", "first middle always",
      "line"),
@@ -103,6 +123,7 @@ TABLE = [
     ("pipes", "rt_sigaction", "EINTR EINVAL ENOMEM", "end", "served"),
     ("pipes", "munmap", "EINVAL ENOMEM", "end", "served"),
     ("pipes", "sigaltstack", "EINVAL ENOMEM", "end", "served"),
+    ("sockets", "epoll_wait", "EINTR", "first middle second", "served"),
     ("fallback", "", "", "", "served"),
     ("fallback", "poll", "EINTR", "first middle second", "served"),
     ("fallback", "poll", "ENOMEM EINVAL EFAULT ENOSYS", "first", "line"),
@@ -179,7 +200,15 @@ class Traced(Server):
             self.files = [open(os.path.join(folder, name), mode)
                           for name, mode in (("in", "rb"), ("out", "wb"))]
             streams = {"stdin": self.files[0].fileno(), "stdout": self.files[1].fileno()}
+        if wire == "sockets":
+            pairs = [socket.socketpair() for _ in range(2)]
+            streams = {name: theirs for name, (_, theirs) in zip(("stdin", "stdout"), pairs)}
         super().__init__([*words, *argv], read=False, **streams)
+        if wire == "sockets":
+            self.write_fd, self.read_fd = (ours.detach() for ours, _ in pairs)
+            os.set_blocking(self.write_fd, False)
+            for _, theirs in pairs:
+                theirs.close()
 
     def watch(self):
         """Ends a spin. Whether the server still runs."""
@@ -334,8 +363,16 @@ class Calls:
     def __init__(self, trace, wire):
         self.numbers = {}  # (call, part) -> which times
         counts, part = {}, "loader"
-        reader = {"pipes": "preadv2(0", "fallback": "preadv2(0", "files": "read(0"}[wire]
-        writer = {"pipes": "pwritev2(1", "fallback": "write(1", "files": "write(1"}[wire]
+        # A pipe that was opened anew has a number of its own.
+        anew = {fd: re.search(rf'"/proc/self/fd/{fd}".* = (\d+)$', trace, re.M) for fd in (0, 1)}
+        stdin, stdout = (found[1] if found and wire == "pipes" else fd
+                         for fd, found in anew.items())
+        reader, writer = {
+            "pipes": ("read", "write"), "sockets": ("recvfrom", "sendto"),
+            "nowait": ("preadv2", "pwritev2"), "fallback": ("preadv2", "write"),
+            "files": ("read", "write")}[wire]
+        reader, writer = f"{reader}({stdin},", f"{writer}({stdout},"
+        last = ("read(0,", "preadv2(0,", reader)
         for line in trace.splitlines():
             found = re.match(r"\d+ +(\w+)\(", line)
             if not found:
@@ -348,7 +385,7 @@ class Calls:
                 part = "start"
             elif part == "start" and words.startswith(reader):
                 part = "opening"
-            elif part == "steady" and re.match(r"(preadv2|read)\(0,.*= 0$", words):
+            elif part == "steady" and words.startswith(last) and words.endswith("= 0"):
                 self.add(call, part, counts)
                 part = "end"
                 continue
@@ -419,9 +456,8 @@ def fault_of(outcome, expected):
 
 def inject(argv, wire, call, error, moment, expected, when):
     """Runs one row at one of its times; what is wrong, or nothing."""
-    mode = FALLBACK if wire == "fallback" else []
     for _ in range(ATTEMPTS):
-        outcome = session(argv, wire, mode + injections(call, error, when),
+        outcome = session(argv, wire, MODES[wire] + injections(call, error, when),
                           expected not in ("late", "either"))
         fell = [line for line in outcome.trace.splitlines()
                 if "(INJECTED)" in line and f" {call}(" in line]
@@ -440,8 +476,9 @@ def short_counts(argv, tally, folder):
              Item(b"x\n", "none error -32700"), one(3, "tools/list", "result")]
     data = proof.input_of(items)
     under = ["strace", "-D", "-f", "-qq", "-e", "signal=none", "-e", "trace=none", "-o",
-             os.path.join(folder, "short"), *FALLBACK]
-    for how, prefix in (("pipes", []), ("fallback", under)):
+             os.path.join(folder, "short")]
+    for how, prefix in (("pipes", []), ("nowait", [*under, *NOWAIT]),
+                        ("fallback", [*under, *FALLBACK])):
         for name, write_size, read_size, times in (
                 ("writes of one byte", 1, 1 << 16, 1), ("a reader of 7 bytes", 1 << 16, 7, 3),
                 ("pipes of one page", 1 << 16, 1000, 60)):
@@ -503,8 +540,7 @@ def starve(argv, tally):
 
 def run_table(argv, tally, only, whole):
     work, calls = queue.Queue(), {}
-    for wire in ("pipes", "fallback", "files"):
-        mode = FALLBACK if wire == "fallback" else []
+    for wire, mode in MODES.items():
         outcome = session(argv, wire, mode, True)
         calls[wire] = Calls(outcome.trace, wire)
         wrong = fault_of(outcome, "served")
@@ -514,7 +550,7 @@ def run_table(argv, tally, only, whole):
             return 0
         known = {call for _, call, *_ in TABLE}
         # What cannot fail, or what the table has under another way of connecting.
-        known |= {"getppid", "exit_group", "read", "write", "poll", "mprotect",
+        known |= {"brk", "getppid", "exit_group", "read", "write", "poll", "mprotect",
                   "rt_sigprocmask"}
         new = [call for call in made if call not in known]
         tally.note(f"the table knows every call on {wire}", new and ", ".join(new))

@@ -305,4 +305,7 @@ def memory_budget_bytes(limits):
     per_byte = limits["PARSER_BYTES_PER_FRAME_BYTE"]
     return (limits["RING_BYTES"] + limits["FRAME_PADDING_BYTES"] + limits["OUTBOX_BYTES"]
             + (limits["FRAME_BYTES_MAX"] + limits["FRAME_BYTES_WARM"]) * per_byte
-            + limits["ARENA_BYTES_MAX"])
+            + limits["ARENA_BYTES_MAX"]
+            + limits["EXECUTOR_RING_BYTES"] + limits["FRAME_PADDING_BYTES"]
+            + limits["EXECUTOR_UNANSWERED_BYTES_MAX"] + limits["EXECUTOR_LINE_BYTES_MAX"]
+            + limits["FRAME_BYTES_WARM"] * per_byte)

@@ -79,7 +79,7 @@ const INITIALIZE: &str = concat!(
     "\n",
 );
 
-const TRAFFIC: [&str; 9] = [
+const TRAFFIC: [&str; 10] = [
     INITIALIZE,
     "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n",
     "{\"jsonrpc\":\"2.0\",\"id\":\"a\\n\",\"method\":\"ping\"}\n",
@@ -93,6 +93,12 @@ const TRAFFIC: [&str; 9] = [
     concat!(
         r#"{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"larry_submit_task","#,
         r#""arguments":{"goal":"","repo":"x","files":["..","a","a"],"acceptance":[]}}}"#,
+        "\n",
+    ),
+    concat!(
+        r#"{"jsonrpc":"2.0","id":6,"method":"server/discover","params":{"_meta":{"#,
+        r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","#,
+        r#""io.modelcontextprotocol/clientCapabilities":{}}}}"#,
         "\n",
     ),
     "not json\n",
@@ -111,7 +117,7 @@ fn steady_state_claims_no_heap() {
     let mut engine = engine();
     let round = |engine: &mut Engine| {
         let replied = TRAFFIC.map(|frame| exchange(engine, frame.as_bytes()));
-        assert!(replied.iter().filter(|bytes| **bytes > 0).count() == 8);
+        assert!(replied.iter().filter(|bytes| **bytes > 0).count() == 9);
     };
     round(&mut engine);
     round(&mut engine);

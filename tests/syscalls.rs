@@ -9,6 +9,35 @@ use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 
 const PING: &[u8] = b"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\"}\n";
 
+/// A frame of each kind that a client waits for, by its name.
+const FRAMES: [(&str, &str); 5] = [
+    ("ping", r#""method":"ping""#),
+    (
+        "initialize",
+        concat!(
+            r#""method":"initialize","params":{"protocolVersion":"2025-11-25","#,
+            r#""capabilities":{},"clientInfo":{"name":"t","version":"0"}}"#
+        ),
+    ),
+    ("list", r#""method":"tools/list""#),
+    (
+        "call",
+        concat!(
+            r#""method":"tools/call","params":{"name":"larry_submit_task","arguments":{"#,
+            r#""goal":"Stop after five attempts.","repo":"/srv/uploader","#,
+            r#""acceptance":["the tests pass"]}}"#
+        ),
+    ),
+    (
+        "discover",
+        concat!(
+            r#""method":"server/discover","params":{"_meta":{"#,
+            r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","#,
+            r#""io.modelcontextprotocol/clientCapabilities":{}}}"#
+        ),
+    ),
+];
+
 fn strace_is_there() -> bool {
     let there = Command::new("strace")
         .arg("-V")
@@ -54,9 +83,11 @@ fn ping(stdin: &mut ChildStdin, stdout: &mut BufReader<ChildStdout>) {
     assert!(line.ends_with("\"result\":{}}\n"), "{line}");
 }
 
-/// A pause on a busy machine lets the server come to rest, which is three calls of its own: a
-/// wait that ends, a read and a wait. Few of a thousand requests may see that.
-const RESTS_MAX: usize = 30;
+/// A pause on a busy machine lets the server come to rest: a timer that is armed, a wait that ends,
+/// a read and a wait. Traffic without a pause arms it ten times a second. Few of a thousand
+/// requests may see that.
+const RESTS_MAX: usize = 200;
+const CALLS_OF_A_REST: usize = 4;
 
 #[test]
 fn a_request_takes_a_wait_a_read_and_a_write() {
@@ -66,14 +97,20 @@ fn a_request_takes_a_wait_a_read_and_a_write() {
     const REQUESTS: usize = 1000;
     let idle = calls("idle", |_, _| {});
     let busy = calls("busy", |stdin, stdout| {
-        for _ in 0..REQUESTS {
-            ping(stdin, stdout);
+        for (name, frame) in FRAMES {
+            let frame = format!("{{\"jsonrpc\":\"2.0\",\"id\":7,{frame}}}\n");
+            for _ in 0..REQUESTS {
+                stdin.write_all(frame.as_bytes()).unwrap();
+                let mut line = String::new();
+                stdout.read_line(&mut line).unwrap();
+                assert!(line.contains("\"result\":{"), "{name}: {line}");
+            }
         }
     });
-    let each = busy - idle;
+    let (each, requests) = (busy - idle, FRAMES.len() * REQUESTS);
     assert!(
-        each <= 3 * REQUESTS + 3 * RESTS_MAX,
-        "{each} calls for {REQUESTS} requests"
+        (3 * requests..=3 * requests + RESTS_MAX * CALLS_OF_A_REST).contains(&each),
+        "{each} calls for {requests} requests"
     );
 }
 
@@ -92,7 +129,7 @@ fn requests_of_one_write_share_a_read_and_a_write() {
     });
     let all = burst.saturating_sub(idle);
     assert!(
-        all <= 3 + 3,
+        all <= 3 + CALLS_OF_A_REST,
         "{all} calls for {REQUESTS} requests in one write"
     );
 }

@@ -1,7 +1,7 @@
 //! A client that measures: one server on two blocking descriptors.
 
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
@@ -98,6 +98,27 @@ impl Server {
         self.send(request);
         self.receive(1);
         start.elapsed()
+    }
+
+    /// As [`Server::exchange`], of a server that may refuse.
+    pub(crate) fn try_exchange(&mut self, request: &[u8]) -> io::Result<()> {
+        let stdin = self.stdin.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+        stdin.write_all(request)?;
+        loop {
+            match self.stdout.read(&mut self.buffer)? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                count if self.buffer[..count].ends_with(b"\n") => return Ok(()),
+                _ => {}
+            }
+        }
+    }
+
+    /// Ends the server, however it takes that.
+    pub(crate) fn end(mut self) {
+        drop(self.stdin.take());
+        // It may have left by itself.
+        let _ = self.child.kill();
+        self.child.wait().expect("a child can be waited for");
     }
 
     /// Closes the input; how long the server takes to leave.

@@ -2,7 +2,8 @@
 //!
 //! `cargo bench --bench latency` measures, prints a table and appends a line to
 //! profiling/history.jsonl. `-- --against COMMIT` compares with an earlier line, `-- --quick` takes
-//! a tenth of the time, `-- --chart` draws the history and measures nothing.
+//! a tenth of the time, `-- --chart` draws the history and measures nothing, and `-- --peers LIST`
+//! measures other servers beside rocco (profiling/peers/run.py asks for it).
 //!
 //! The floor is this program itself, started with `--floor`: it reads, splices the id into a canned
 //! reply of the same length and writes, blocking and without JSON. Both are measured in turns in
@@ -14,12 +15,13 @@ mod compare;
 mod floor;
 mod history;
 mod measure;
+mod peers;
 
 use std::process::ExitCode;
 
 use measure::Effort;
 
-const USAGE: &str = "latency [--quick] [--no-history] [--against COMMIT] [--chart]";
+const USAGE: &str = "latency [--quick] [--no-history] [--against COMMIT] [--chart] [--peers LIST]";
 
 /// What the command line asks for.
 #[derive(Debug, Default)]
@@ -28,6 +30,7 @@ struct Wish {
     no_history: bool,
     against: Option<String>,
     chart: bool,
+    peers: Option<String>,
     /// `cargo test --benches`: show that it runs.
     test: bool,
 }
@@ -53,6 +56,7 @@ fn main() -> ExitCode {
             "--no-history" => wish.no_history = true,
             "--chart" => wish.chart = true,
             "--against" => wish.against = arguments.next(),
+            "--peers" => wish.peers = arguments.next(),
             "--bench" => wish.test = false,
             _ => {
                 eprintln!("{USAGE}");
@@ -62,6 +66,15 @@ fn main() -> ExitCode {
     }
     if wish.chart {
         return chart::draw();
+    }
+    if let Some(list) = &wish.peers {
+        return match peers::all(list) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("{list}: {error}");
+                ExitCode::FAILURE
+            }
+        };
     }
     run(&wish)
 }

@@ -116,11 +116,11 @@ fn placement_name(placement: Placement) -> &'static str {
     }
 }
 
-fn rocco_argv() -> Vec<String> {
+pub(crate) fn rocco_argv() -> Vec<String> {
     vec![env!("CARGO_BIN_EXE_rocco").into(), "mcp".into()]
 }
 
-fn floor_argv(reply_bytes: usize) -> Vec<String> {
+pub(crate) fn floor_argv(reply_bytes: usize) -> Vec<String> {
     let program = std::env::current_exe().expect("this program has a path");
     let program = program.to_string_lossy().into_owned();
     vec![program, "--floor".into(), reply_bytes.to_string()]
@@ -179,7 +179,7 @@ fn one_in_flight(figures: &mut Figures, place: &str, mut pair: Pair, request: &s
     pair.floor.close();
 }
 
-fn quantile(sorted: &[Duration], share: f64) -> f64 {
+pub(crate) fn quantile(sorted: &[Duration], share: f64) -> f64 {
     let index = ((sorted.len() - 1) as f64 * share) as usize;
     sorted[index].as_nanos() as f64
 }

@@ -73,7 +73,16 @@ impl fmt::Display for Misuse {
     }
 }
 
-const COMMANDS: [&str; 6] = ["mcp", "help", "--help", "-h", "--version", "-V"];
+const COMMANDS: [&str; 8] = [
+    "mcp",
+    "executor",
+    "task",
+    "help",
+    "--help",
+    "-h",
+    "--version",
+    "-V",
+];
 
 const BUSY_POLL: &str = "--busy-poll";
 const EXECUTOR: &str = "--executor";
@@ -151,7 +160,7 @@ fn alone(command: Command, mut rest: impl Iterator<Item = String>) -> Result<Com
     }
 }
 
-fn unknown(argument: String, known: &[&'static str]) -> Misuse {
+pub(crate) fn unknown(argument: String, known: &[&'static str]) -> Misuse {
     // Every argument is near to a flag of one letter.
     let spelt = known.iter().filter(|word| word.len() > 2);
     match spelt.min_by_key(|word| distance(word, &argument)) {

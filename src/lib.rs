@@ -30,6 +30,7 @@
 //! | [`engine`] | bytes in, bytes out: a server without a transport |
 //! | [`event_loop`] | the only room that knows mio, libc and file descriptors |
 //! | [`server`] | the builder that puts it together, the door for other programs |
+//! | `executor` | `rocco executor`, a process of its own that does tasks; on Linux |
 //!
 //! # What always holds
 //!
@@ -66,6 +67,9 @@ pub mod port;
 pub mod engine;
 pub mod event_loop;
 pub mod server;
+
+#[cfg(target_os = "linux")]
+pub mod executor;
 
 pub use mcp::catalog::Info;
 pub use mcp::tool::{Annotations, Answered, Call, Icon, Reply, Tool, ToolError, ToolSpec};

@@ -234,6 +234,93 @@ pub const TASK_POLL_QUEUED_MS: u64 = 5_000;
 /// How long a client may ask for a task: as long as executors keep it, a week.
 pub const TASK_TTL_MS: u64 = 7 * 86_400_000;
 
+// `rocco executor`, a process of its own.
+
+/// Tasks that run at once, unless the operator says otherwise. Agents are heavy.
+pub const TASKS_RUNNING: usize = 2;
+
+/// Tasks that run at once, at most.
+pub const TASKS_RUNNING_MAX: usize = 64;
+
+/// Tasks that wait, unless the operator says otherwise.
+pub const TASKS_QUEUED: usize = 32;
+
+/// Tasks that wait, at most.
+pub const TASKS_QUEUED_MAX: usize = 1024;
+
+/// Tasks that are accepted within a minute: a model that has gone astray submits for ever.
+pub const TASK_SUBMISSIONS_PER_MINUTE_MAX: usize = 30;
+
+/// Tasks that are kept. The oldest that have ended go first.
+pub const TASKS_KEPT_MAX: usize = 10_000;
+
+/// How often it looks for tasks that are past keeping.
+pub const TASK_EXPIRY_MS: u64 = 3_600_000;
+
+/// The names of tasks that are no longer kept. The oldest go first.
+pub const EXPIRED_BYTES_MAX: usize = 1 << 20;
+
+/// How long a task may run, unless it or the operator says otherwise.
+pub const TASK_DEADLINE_S: u64 = 3_600;
+
+/// How long an agent may be silent, unless the operator says otherwise.
+pub const TASK_SILENCE_S: u64 = 600;
+
+/// How long what runs has to leave after SIGTERM, before SIGKILL.
+pub const TASK_KILL_MS: u64 = 5_000;
+
+/// How long killing what is left of a task may take. Only what cannot be killed needs it.
+pub const TASK_SWEEP_MS: u64 = 5_000;
+
+/// How often a task that runs is looked at.
+pub const TASK_TICK_MS: u64 = 50;
+
+/// How long a change of state may wait to be brought to the disk, when it need not be there at
+/// once.
+pub const TASK_SYNC_MS: u64 = 50;
+
+/// One line that the executor writes: twice what it reads, since escapes may double it.
+pub const TASK_JSON_BYTES_MAX: usize = 1 << 20;
+
+/// A task's log; what is between its start and its end is left out.
+pub const TASK_LOG_BYTES_MAX: u64 = 16 << 20;
+
+/// What the gates of a task print, in the same way.
+pub const GATES_LOG_BYTES_MAX: u64 = 4 << 20;
+
+/// The end of a gate's output in a record.
+pub const GATE_TAIL_BYTES_MAX: usize = 2 << 10;
+
+/// Gates that an operator defines, and that a record has.
+pub const GATES_MAX: usize = 32;
+
+/// How long a gate may run, unless its definition says otherwise.
+pub const GATE_TIMEOUT_S: u64 = 600;
+
+/// What an agent says it did, and what it asks.
+pub const TASK_SUMMARY_BYTES_MAX: usize = 4 << 10;
+
+/// The file in which an agent says so.
+pub const TASK_OUTCOME_BYTES_MAX: usize = 64 << 10;
+
+/// Paths that a list of a record has.
+pub const TASK_PATHS_LISTED_MAX: usize = 200;
+
+/// A goal in a list of tasks.
+pub const TASK_GOAL_LISTED_BYTES_MAX: usize = 200;
+
+/// How long one command of git's may take.
+pub const GIT_TIMEOUT_S: u64 = 120;
+
+/// What is read of what git prints. A diff goes to a file instead.
+pub const GIT_OUTPUT_BYTES_MAX: u64 = 16 << 20;
+
+/// Fronts that are connected at once.
+pub const FRONTS_MAX: usize = 64;
+
+/// Replies that wait for a front to take them. The executor reads on when there are fewer.
+pub const FRONT_REPLIES_MAX: usize = 64;
+
 /// What the process may hold at its worst, term by term: the ring, the outbox, the parser's
 /// buffers for the longest frame and those that stay, the arena; and for an executor its ring, what
 /// it has not answered, a line that is being written, and the parser's buffers that stay. Its lines
@@ -273,4 +360,9 @@ const _: () = {
     assert!(FLUSH_SIGNAL_MS + EXECUTOR_LEAVE_MS < 100);
     assert!(EXECUTOR_RETRY_MS < EXECUTOR_CALL_MS);
     assert!(memory_budget_bytes() <= 48 << 20);
+    assert!(2 * EXECUTOR_LINE_BYTES_MAX < TASK_JSON_BYTES_MAX);
+    assert!(TASKS_RUNNING <= TASKS_RUNNING_MAX && TASKS_QUEUED <= TASKS_QUEUED_MAX);
+    assert!(TASK_DEADLINE_S <= TASK_TIMEOUT_S_MAX && TASK_TICK_MS < TASK_KILL_MS);
+    // Every byte of a page may come out as an escape of six.
+    assert!(6 * EXECUTOR_PAGE_BYTES_MAX + EXECUTOR_ENVELOPE_BYTES_MAX < EXECUTOR_LINE_BYTES_MAX);
 };

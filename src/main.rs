@@ -4,6 +4,8 @@
 
 mod check;
 mod cli;
+#[cfg(target_os = "linux")]
+mod cli_executor;
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -23,7 +25,9 @@ It is an MCP server: the client starts `rocco mcp` and talks to it over a pipe.
 usage
   rocco mcp            serve a client on stdin and stdout
   rocco mcp --check    talk to a server of its own and show what a client will see
-  rocco help [mcp]     this text, or that of a command
+  rocco executor       do tasks with a command-line agent
+  rocco task           show the tasks of an executor
+  rocco help [COMMAND] this text, or that of mcp, executor or task
   rocco --version      the version
 
 connect it to a client
@@ -71,6 +75,10 @@ wait_s when you need the result. A task that is answered with an error was not s
 executor_timeout, which does not know.";
 
 fn main() -> ExitCode {
+    #[cfg(target_os = "linux")]
+    if let Some(code) = cli_executor::main(&std::env::args_os().skip(1).collect::<Vec<_>>()) {
+        return code;
+    }
     let arguments = std::env::args_os().skip(1);
     let arguments = arguments.map(|argument| argument.to_string_lossy().into_owned());
     match cli::command(arguments) {

@@ -18,7 +18,7 @@ mod clock;
 mod desk;
 pub mod errors;
 pub mod link;
-mod plain;
+pub(crate) mod plain;
 #[doc = include_str!("protocol.md")]
 pub mod protocol {}
 mod record;

@@ -1,0 +1,765 @@
+//! Serves a front: its requests one after the other, and the changes of the tasks that it follows.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::fs::File;
+use std::io::{self, BufRead, Read as _, Seek as _, SeekFrom, Write};
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+use super::queue::{Admission, Entry};
+use super::state::State;
+use super::task::Task;
+use super::work::{Before, instructions};
+use super::workspace::{self, Refused};
+use super::{Shared, clock, json, locked, scope};
+use crate::limits::{
+    EXECUTOR_FAULTS_MAX, EXECUTOR_LINE_BYTES_MAX, EXECUTOR_LIST_MAX, EXECUTOR_PAGE_BYTES_MAX,
+    EXECUTOR_PROGRESS_MS_MIN, FRONT_REPLIES_MAX, TASK_GOAL_LISTED_BYTES_MAX,
+};
+use crate::task::id::TaskId;
+use crate::wire::json::{Object, Value};
+use crate::wire::message::Id;
+use crate::wire::writer::{ObjectWriter, start_of};
+
+const PROTOCOL: &str = "rocco-exec/1";
+
+/// The side of a connection that is written to.
+#[derive(Debug, Default)]
+pub struct Front {
+    outgoing: Mutex<Outgoing>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Outgoing {
+    replies: VecDeque<String>,
+    /// The tasks that it follows, with what it was told of each last.
+    followed: HashMap<TaskId, Told>,
+    /// Those of them that have changed since.
+    changed: HashSet<TaskId>,
+    /// Grows with every addition, so that none is slept through.
+    additions: u64,
+    closed: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Told {
+    seq: u64,
+    state: Option<State>,
+    at: Option<Instant>,
+}
+
+impl Front {
+    /// Notes that a task has changed.
+    pub fn touch(&self, id: TaskId) {
+        let mut outgoing = locked(&self.outgoing);
+        if outgoing.followed.contains_key(&id) {
+            outgoing.changed.insert(id);
+            outgoing.additions += 1;
+            self.changed.notify_all();
+        }
+    }
+
+    /// Follows a task from a state on, which the front is told in another way.
+    fn follow(&self, id: TaskId, entry: &Entry) {
+        let told = Told {
+            seq: entry.seq,
+            state: Some(entry.state),
+            at: None,
+        };
+        locked(&self.outgoing).followed.entry(id).or_insert(told);
+    }
+
+    /// Has a reply sent. A front that takes none has to wait with its next request.
+    fn reply(&self, line: String) {
+        let mut outgoing = locked(&self.outgoing);
+        while outgoing.replies.len() >= FRONT_REPLIES_MAX && !outgoing.closed {
+            let waited = self.changed.wait(outgoing);
+            outgoing = waited.unwrap_or_else(|poisoned| poisoned.into_inner());
+        }
+        outgoing.replies.push_back(line);
+        outgoing.additions += 1;
+        self.changed.notify_all();
+    }
+
+    fn close(&self) {
+        locked(&self.outgoing).closed = true;
+        self.changed.notify_all();
+    }
+
+    /// The next line to send: a reply, or the change of a task. None when all is over.
+    fn next(&self, shared: &Shared) -> Option<String> {
+        loop {
+            let (changed, additions) = {
+                let mut outgoing = locked(&self.outgoing);
+                if let Some(reply) = outgoing.replies.pop_front() {
+                    self.changed.notify_all();
+                    return Some(reply);
+                }
+                if outgoing.closed {
+                    return None;
+                }
+                (outgoing.changed.clone(), outgoing.additions)
+            };
+            let mut patience = None;
+            for id in changed {
+                match self.update(shared, id) {
+                    Due::Now(line) => return Some(line),
+                    Due::In(rest) => {
+                        patience = Some(patience.map_or(rest, |least| rest.min(least)))
+                    }
+                    Due::Never => {}
+                }
+            }
+            self.sleep(additions, patience);
+        }
+    }
+
+    fn sleep(&self, additions: u64, patience: Option<Duration>) {
+        let outgoing = locked(&self.outgoing);
+        if outgoing.additions != additions || outgoing.closed {
+            return;
+        }
+        // What woke it is looked at anew.
+        match patience {
+            Some(patience) => drop(self.changed.wait_timeout(outgoing, patience)),
+            None => drop(self.changed.wait(outgoing)),
+        }
+    }
+
+    /// The line that tells of a task's change, if it is time for it.
+    fn update(&self, shared: &Shared, id: TaskId) -> Due {
+        let queue = locked(&shared.queue);
+        let mut outgoing = locked(&self.outgoing);
+        let (Some(entry), Some(told)) = (queue.get(id), outgoing.followed.get_mut(&id)) else {
+            outgoing.changed.remove(&id);
+            return Due::Never;
+        };
+        if entry.seq <= told.seq {
+            outgoing.changed.remove(&id);
+            return Due::Never;
+        }
+        let pause = Duration::from_millis(EXECUTOR_PROGRESS_MS_MIN);
+        let rest = told
+            .at
+            .map_or(Duration::ZERO, |at| pause.saturating_sub(at.elapsed()));
+        if told.state == Some(entry.state) && !rest.is_zero() {
+            return Due::In(rest);
+        }
+        *told = Told {
+            seq: entry.seq,
+            state: Some(entry.state),
+            at: Some(Instant::now()),
+        };
+        outgoing.changed.remove(&id);
+        if entry.state.outcome().is_some() {
+            outgoing.followed.remove(&id);
+        }
+        Due::Now(json::object(|message| {
+            message.string("jsonrpc", "2.0");
+            message.string("method", "task/update");
+            message.object("params", |params| write_standing(params, entry));
+        }))
+    }
+}
+
+enum Due {
+    Now(String),
+    In(Duration),
+    Never,
+}
+
+/// What is told of a task wherever it is told.
+fn write_standing(object: &mut ObjectWriter<'_>, entry: &Entry) {
+    object.formatted("task_id", format_args!("{}", entry.task.id));
+    object.unsigned("seq", entry.seq);
+    object.string("state", entry.state.name());
+    object.string("phase", &entry.phase);
+    object.string("message", &entry.message);
+    object.raw("progress", "null");
+    object.string("updated_at", &clock::stamp(entry.updated_ms));
+    let heard = entry.last_output_ms.map(clock::stamp);
+    json::text_or_null(object, "last_output_at", heard.as_deref());
+}
+
+/// A request cannot be served.
+struct Refusal {
+    number: i64,
+    code: &'static str,
+    message: String,
+    retry_after_ms: Option<u64>,
+}
+
+impl Refusal {
+    fn of(code: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            number: -32_000,
+            code,
+            message: message.into(),
+            retry_after_ms: None,
+        }
+    }
+
+    fn protocol(number: i64, message: impl Into<String>) -> Self {
+        Self {
+            number,
+            ..Self::of("executor_protocol", message)
+        }
+    }
+}
+
+/// The members of a result.
+type Answer = Box<dyn FnOnce(&mut ObjectWriter<'_>)>;
+type Answered = Result<Answer, Refusal>;
+
+/// A front's connection.
+struct Connection<'s> {
+    shared: &'s Shared,
+    front: Arc<Front>,
+    greeted: bool,
+    /// The front, or what it serves, is part of a task.
+    inside: bool,
+}
+
+/// Serves a front to the end of its connection.
+pub fn connection(
+    shared: &Arc<Shared>,
+    reader: impl BufRead,
+    writer: Box<dyn Write + Send>,
+    inside: bool,
+    close: impl Fn(),
+) {
+    let front = Arc::new(Front::default());
+    locked(&shared.fronts).push(Arc::downgrade(&front));
+    let writing = {
+        let (shared, front) = (Arc::clone(shared), Arc::clone(&front));
+        std::thread::spawn(move || send(&shared, &front, writer))
+    };
+    let mut connection = Connection {
+        shared,
+        front: Arc::clone(&front),
+        greeted: false,
+        inside,
+    };
+    connection.read(reader);
+    front.close();
+    close();
+    // A writer that panics is a bug of ours and has said so.
+    let _ = writing.join();
+}
+
+fn send(shared: &Shared, front: &Front, mut writer: Box<dyn Write + Send>) {
+    while let Some(mut line) = front.next(shared) {
+        line.push('\n');
+        if writer
+            .write_all(line.as_bytes())
+            .and_then(|()| writer.flush())
+            .is_err()
+        {
+            return front.close();
+        }
+    }
+}
+
+/// A line, or why there is none.
+enum Line {
+    Whole,
+    TooLong,
+    End,
+}
+
+/// Reads a line of bounded length. The rest of one that is longer is thrown away.
+fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> Line {
+    line.clear();
+    let mut too_long = false;
+    loop {
+        let chunk = match reader.fill_buf() {
+            Ok([]) => return Line::End,
+            Ok(chunk) => chunk,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(_) => return Line::End,
+        };
+        let end = memchr::memchr(b'\n', chunk);
+        let part = &chunk[..end.unwrap_or(chunk.len())];
+        too_long |= line.len() + part.len() > EXECUTOR_LINE_BYTES_MAX;
+        if !too_long {
+            line.extend_from_slice(part);
+        }
+        let used = part.len() + usize::from(end.is_some());
+        reader.consume(used);
+        match (end, too_long) {
+            (Some(_), false) => return Line::Whole,
+            (Some(_), true) => return Line::TooLong,
+            (None, _) => {}
+        }
+    }
+}
+
+impl Connection<'_> {
+    fn read(&mut self, mut reader: impl BufRead) {
+        let (mut line, mut faults) = (Vec::new(), 0);
+        while faults < EXECUTOR_FAULTS_MAX && !locked(&self.front.outgoing).closed {
+            let served = match read_line(&mut reader, &mut line) {
+                Line::End => return,
+                Line::TooLong => false,
+                Line::Whole if line.iter().all(u8::is_ascii_whitespace) => true,
+                Line::Whole => json::with(&line, |message| self.serve(message)).is_some(),
+            };
+            faults += u32::from(!served);
+        }
+    }
+
+    /// Serves a message. What is no request is dropped.
+    fn serve(&mut self, message: Object<'_>) {
+        let Some(id) = message.get("id").and_then(Id::of) else {
+            return;
+        };
+        let Some(method) = json::text(message, "method") else {
+            return;
+        };
+        let params = message.get("params").and_then(|params| params.as_object());
+        let answered = self.answer(method, params.unwrap_or(Object::EMPTY));
+        self.front.reply(json::object(|reply| {
+            reply.string("jsonrpc", "2.0");
+            reply.member("id", |sink| sink.id(id));
+            match answered {
+                Ok(fill) => reply.object("result", fill),
+                Err(refusal) => reply.object("error", |error| write_refusal(error, &refusal)),
+            }
+        }));
+    }
+
+    fn answer(&mut self, method: &str, params: Object<'_>) -> Answered {
+        match method {
+            "hello" => self.hello(params),
+            _ if !self.greeted => Err(Refusal::protocol(-32_600, "hello comes first")),
+            "task/submit" => self.submit(params),
+            "task/get" => self.get(params),
+            "task/list" => self.list(params),
+            "task/cancel" => self.cancel(params),
+            _ => Err(Refusal::protocol(-32_601, "this method is not known")),
+        }
+    }
+
+    fn hello(&mut self, params: Object<'_>) -> Answered {
+        if json::text(params, "protocol") != Some(PROTOCOL) {
+            return Err(Refusal::protocol(
+                -32_602,
+                format!("this executor speaks {PROTOCOL}"),
+            ));
+        }
+        self.greeted = true;
+        self.inside |= json::unsigned(params, "depth").unwrap_or(0) > 0;
+        let (policy, durable) = (&self.shared.policy, self.shared.journal.durable());
+        let bounds = policy.bounds();
+        let deadline_s = policy.config.deadline_s;
+        let sandbox = if policy.sandbox.is_some() {
+            "bubblewrap"
+        } else {
+            "none"
+        };
+        Ok(Box::new(move |result| {
+            result.string("protocol", PROTOCOL);
+            result.object("executor", |executor| {
+                executor.string("name", "rocco-executor");
+                executor.string("version", env!("CARGO_PKG_VERSION"));
+            });
+            result.string("durable", durable.name());
+            result.object("limits", |limits| {
+                limits.unsigned("max_running", bounds.running_max as u64);
+                limits.unsigned("max_queued", bounds.queued_max as u64);
+                limits.unsigned("max_task_s", deadline_s);
+            });
+            result.array("features", |features| {
+                ["progress", "page", "list"]
+                    .iter()
+                    .for_each(|feature| features.string(feature));
+            });
+            result.string("sandbox", sandbox);
+        }))
+    }
+
+    fn submit(&mut self, params: Object<'_>) -> Answered {
+        let invalid = |what| Refusal::of("invalid_arguments", what);
+        if self.inside {
+            return Err(Refusal::of("depth_exceeded", "a task cannot submit a task"));
+        }
+        let now_ms = clock::now_ms();
+        let mut task = Task::submitted(params, now_ms).map_err(invalid)?;
+        // Who is known or refused need not wait for git.
+        match self.admit(&task) {
+            Admission::New => {}
+            admission => return self.admitted(&admission),
+        }
+        let before = self.look_at(&mut task)?;
+        let goal = instructions(&task.content, before.as_ref());
+        let (git, repo, id) = (&self.shared.git, task.repo_real.clone(), task.id);
+        git.pin(&repo, id, &task.base).map_err(invalid)?;
+        let admission = {
+            let mut queue = locked(&self.shared.queue);
+            let admission = queue.admit(&task, now_ms);
+            if admission == Admission::New {
+                self.shared.journal.accept(&task, &goal).map_err(|error| {
+                    Refusal::of("storage", format!("the task cannot be kept: {error}"))
+                })?;
+                queue.insert(Entry::new(Arc::new(task), State::Queued, now_ms), true);
+            }
+            admission
+        };
+        match admission {
+            Admission::New => self.shared.changed.notify_all(),
+            // The pin of a task that was sent again is its own.
+            Admission::Known(_) => {}
+            // A pin that cannot be removed costs nothing but its name.
+            _ => drop(git.unpin(&repo, id)),
+        }
+        match admission {
+            Admission::New => self.admitted(&Admission::Known(id)),
+            admission => self.admitted(&admission),
+        }
+    }
+
+    fn admit(&self, task: &Task) -> Admission {
+        locked(&self.shared.queue).admit(task, task.created_ms)
+    }
+
+    /// What a front hears of its submission.
+    fn admitted(&self, admission: &Admission) -> Answered {
+        let (id, duplicate) = match *admission {
+            Admission::Known(id) => (id, false),
+            Admission::Duplicate(id) => (id, true),
+            Admission::KeyConflict => {
+                let what = "the key belongs to a task with other content";
+                return Err(Refusal::of("key_conflict", what));
+            }
+            Admission::Full { retry_after_ms } => {
+                return Err(Refusal {
+                    retry_after_ms: Some(retry_after_ms),
+                    ..Refusal::of("queue_full", "no further task is taken for now")
+                });
+            }
+            Admission::New => unreachable!("a new task is in the queue by now"),
+        };
+        let queue = locked(&self.shared.queue);
+        let entry = queue.get(id).ok_or_else(|| unknown(id))?;
+        self.front.follow(id, entry);
+        let (entry, position) = (entry.clone(), queue.position(id));
+        Ok(Box::new(move |result| {
+            result.formatted("task_id", format_args!("{id}"));
+            result.unsigned("seq", entry.seq);
+            result.string("state", entry.state.name());
+            if let Some(position) = position {
+                result.unsigned("position", position as u64);
+            }
+            result.string("created_at", &clock::stamp(entry.task.created_ms));
+            result.string("updated_at", &clock::stamp(entry.updated_ms));
+            result.boolean("duplicate", duplicate);
+        }))
+    }
+
+    /// Looks at what a task names: the repository, the files, the gates, the earlier task.
+    fn look_at(&self, task: &mut Task) -> Result<Option<Before>, Refusal> {
+        let (shared, content) = (self.shared, &task.content);
+        let invalid = |what: String| Refusal::of("invalid_arguments", what);
+        let repo = shared.git.resolve(&content.repo, &shared.policy.allow);
+        let repo = repo.map_err(|refused| match refused {
+            Refused::NotAllowed(what) => Refusal::of("repo_not_allowed", what),
+            Refused::Unusable(what) => invalid(what),
+        })?;
+        let files = content.files.iter().flatten();
+        if let Some(file) = files
+            .into_iter()
+            .find(|file| !scope::lies_within(&repo, file))
+        {
+            let what = format!("{file:?} leads out of the repository");
+            return Err(Refusal::of("path_not_allowed", what));
+        }
+        let names = content.gates();
+        if let Some(name) = names.iter().find(|name| shared.policy.gate(name).is_none()) {
+            let defined = shared.policy.gates.iter().map(|gate| gate.name.as_str());
+            let defined = defined.collect::<Vec<_>>().join(", ");
+            let what = format!("the gate {name:?} is not defined; defined are: {defined}");
+            return Err(invalid(what));
+        }
+        let (mut name, mut before) = ("HEAD".to_owned(), None);
+        if let Some(id) = content.follow_up_to {
+            let (earlier, text) = self.earlier(id)?;
+            before = Some(text);
+            let result = workspace::result_ref(id);
+            if earlier.repo_real == repo && shared.git.commit(&repo, &result).is_ok() {
+                name = result;
+            }
+        }
+        task.base = shared.git.commit(&repo, &name).map_err(invalid)?;
+        task.repo_real = repo;
+        Ok(before)
+    }
+
+    /// The task that is continued. It must have ended.
+    fn earlier(&self, id: TaskId) -> Result<(Arc<Task>, Before), Refusal> {
+        let queue = locked(&self.shared.queue);
+        let entry = queue.get(id).ok_or_else(|| self.missing(id))?;
+        if entry.state.outcome().is_none() {
+            let what = format!("{id}, which is to be continued, has not ended");
+            return Err(Refusal::of("invalid_arguments", what));
+        }
+        let record = self.record(id);
+        let before = Before::of(&entry.task.content.goal, record.as_bytes());
+        Ok((Arc::clone(&entry.task), before))
+    }
+
+    fn missing(&self, id: TaskId) -> Refusal {
+        if self.shared.journal.place().is_expired(id) {
+            Refusal::of(
+                "expired",
+                format!("the record of {id} is past its keep time"),
+            )
+        } else {
+            unknown(id)
+        }
+    }
+
+    fn record(&self, id: TaskId) -> String {
+        let path = self.shared.journal.place().dir(id).join("result.json");
+        // A record that was lost is told as none.
+        let record = std::fs::read_to_string(path).unwrap_or_default();
+        record.trim_end().to_owned()
+    }
+
+    fn get(&mut self, params: Object<'_>) -> Answered {
+        let id = task_id(params)?;
+        let part = match json::text(params, "part") {
+            None | Some("summary") => return self.summary(id),
+            Some("diff") => ("diff", "diff.patch"),
+            Some("log") => ("log", "log"),
+            Some("gates") => ("gates", "gates"),
+            Some(_) => return Err(Refusal::of("unsupported", "there is no such part")),
+        };
+        let state = {
+            let queue = locked(&self.shared.queue);
+            queue.get(id).ok_or_else(|| self.missing(id))?.state
+        };
+        if state.outcome().is_none() && part.0 != "log" {
+            return Err(Refusal::of("not_finished", format!("{id} has not ended")));
+        }
+        let path = self.shared.journal.place().dir(id).join(part.1);
+        let offset = json::unsigned(params, "offset").unwrap_or(0);
+        let limit = json::unsigned(params, "limit").unwrap_or(0);
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let limit = if limit == 0 {
+            EXECUTOR_PAGE_BYTES_MAX
+        } else {
+            limit
+        };
+        let page = page(&path, offset, limit.min(EXECUTOR_PAGE_BYTES_MAX));
+        let page = page.map_err(|error| {
+            Refusal::of(
+                "storage",
+                format!("the {} of {id} cannot be read: {error}", part.0),
+            )
+        })?;
+        Ok(Box::new(move |result| {
+            result.formatted("task_id", format_args!("{id}"));
+            result.string("state", state.name());
+            result.string("text", &page.text);
+            match page.next_offset {
+                Some(next) => result.unsigned("next_offset", next),
+                None => result.raw("next_offset", "null"),
+            }
+            result.unsigned("total", page.total);
+            result.string("path", &path.to_string_lossy());
+        }))
+    }
+
+    fn summary(&self, id: TaskId) -> Answered {
+        let queue = locked(&self.shared.queue);
+        let entry = queue.get(id).ok_or_else(|| self.missing(id))?.clone();
+        if entry.state.outcome().is_none() {
+            self.front.follow(id, &entry);
+        }
+        let position = queue.position(id);
+        drop(queue);
+        let record = entry
+            .state
+            .outcome()
+            .map(|_| self.record(id))
+            .unwrap_or_default();
+        Ok(Box::new(move |result| {
+            write_standing(result, &entry);
+            if let Some(position) = position {
+                result.unsigned("position", position as u64);
+            }
+            result.string("created_at", &clock::stamp(entry.task.created_ms));
+            result.raw("record", if record.is_empty() { "null" } else { &record });
+        }))
+    }
+
+    fn list(&self, params: Object<'_>) -> Answered {
+        let repo = json::text(params, "repo");
+        let limit = json::unsigned(params, "limit").unwrap_or(EXECUTOR_LIST_MAX as u64);
+        let limit = usize::try_from(limit)
+            .unwrap_or(usize::MAX)
+            .clamp(1, EXECUTOR_LIST_MAX);
+        let queue = locked(&self.shared.queue);
+        let newest = queue.newest(repo).into_iter().take(limit);
+        let entries: Vec<Entry> = newest.cloned().collect();
+        Ok(Box::new(move |result| {
+            result.array("tasks", |tasks| {
+                for entry in &entries {
+                    tasks.object(|task| {
+                        let content = &entry.task.content;
+                        task.formatted("task_id", format_args!("{}", entry.task.id));
+                        task.string("state", entry.state.name());
+                        task.string("goal", start_of(&content.goal, TASK_GOAL_LISTED_BYTES_MAX));
+                        task.string("repo", &content.repo);
+                        task.string("created_at", &clock::stamp(entry.task.created_ms));
+                        task.string("updated_at", &clock::stamp(entry.updated_ms));
+                    });
+                }
+            });
+        }))
+    }
+
+    fn cancel(&self, params: Object<'_>) -> Answered {
+        let id = task_id(params)?;
+        let state = self.shared.cancel(id).ok_or_else(|| self.missing(id))?;
+        Ok(Box::new(move |result| {
+            result.formatted("task_id", format_args!("{id}"));
+            result.string("state", state.name());
+        }))
+    }
+}
+
+fn unknown(id: TaskId) -> Refusal {
+    Refusal::of("not_found", format!("no task {id} is known"))
+}
+
+fn task_id(params: Object<'_>) -> Result<TaskId, Refusal> {
+    let id = params.get("task_id").and_then(|id| match id {
+        Value::String(text) => TaskId::parse(text),
+        _ => None,
+    });
+    id.ok_or_else(|| Refusal::of("invalid_arguments", "/task_id must be the name of a task"))
+}
+
+fn write_refusal(error: &mut ObjectWriter<'_>, refusal: &Refusal) {
+    error.signed("code", refusal.number);
+    error.string("message", start_of(&refusal.message, 1024));
+    error.object("data", |data| {
+        data.string("code", refusal.code);
+        let retryable = matches!(
+            refusal.code,
+            "queue_full" | "not_finished" | "shutting_down"
+        );
+        data.boolean("retryable", retryable);
+        if let Some(retry_after_ms) = refusal.retry_after_ms {
+            data.unsigned("retry_after_ms", retry_after_ms);
+        }
+    });
+}
+
+struct Page {
+    text: String,
+    next_offset: Option<u64>,
+    total: u64,
+}
+
+/// Reads a part of a file, so that it ends between two characters. A file that is not there is
+/// empty.
+fn page(path: &Path, offset: u64, limit: usize) -> io::Result<Page> {
+    let mut file = match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Ok(Page {
+                text: String::new(),
+                next_offset: None,
+                total: 0,
+            });
+        }
+        file => file?,
+    };
+    let total = file.metadata()?.len();
+    file.seek(SeekFrom::Start(offset.min(total)))?;
+    let mut bytes = Vec::new();
+    file.take(limit as u64).read_to_end(&mut bytes)?;
+    let end = offset.min(total) + bytes.len() as u64;
+    if end < total {
+        bytes.truncate(whole_characters(&bytes));
+    }
+    let end = offset.min(total) + bytes.len() as u64;
+    Ok(Page {
+        text: String::from_utf8_lossy(&bytes).into_owned(),
+        next_offset: (end < total).then_some(end),
+        total,
+    })
+}
+
+/// How many bytes there are before a character that is cut at the end. What is no UTF-8 is cut
+/// anywhere, and something is always left.
+fn whole_characters(bytes: &[u8]) -> usize {
+    for back in 1..=bytes.len().min(3) {
+        let first = bytes[bytes.len() - back];
+        let wanted = match first {
+            0xC0..=0xDF => 2,
+            0xE0..=0xEF => 3,
+            0xF0..=0xF7 => 4,
+            0x80..=0xBF => continue,
+            _ => 1,
+        };
+        let cut = wanted > back && bytes.len() > back;
+        return if cut { bytes.len() - back } else { bytes.len() };
+    }
+    bytes.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_ends_between_two_characters() {
+        for (text, whole) in [
+            (&b"abc"[..], 3),
+            ("ab\u{e9}".as_bytes(), 4),
+            (&"ab\u{e9}".as_bytes()[..3], 2),
+            (&"a\u{20ac}".as_bytes()[..3], 1),
+            (&"a\u{1f600}".as_bytes()[..4], 1),
+            (b"\x80\x80\x80\x80", 4),
+            (b"\xE2", 1),
+            (b"", 0),
+        ] {
+            assert_eq!(whole_characters(text), whole, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn the_pages_of_a_file_are_the_file() {
+        let path = std::env::temp_dir().join(format!("rocco-page-{}", std::process::id()));
+        let text = "x\u{e9}\u{20ac}\u{1f600}\n".repeat(50);
+        std::fs::write(&path, &text).unwrap();
+        for limit in [4, 5, 7, 100, 10_000] {
+            let (mut read, mut offset) = (String::new(), Some(0));
+            while let Some(from) = offset {
+                let page = page(&path, from, limit).unwrap();
+                assert_eq!(page.total, text.len() as u64);
+                read += &page.text;
+                offset = page.next_offset;
+            }
+            assert_eq!(read, text, "{limit}");
+        }
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(page(&path, 0, 10).unwrap().total, 0);
+    }
+
+    #[test]
+    fn a_line_over_the_bound_is_thrown_away_and_the_next_one_read() {
+        let mut input = vec![b'x'; EXECUTOR_LINE_BYTES_MAX + 1];
+        input.extend_from_slice(b"\nnext\n");
+        let mut reader = io::BufReader::new(&input[..]);
+        let mut line = Vec::new();
+        assert!(matches!(read_line(&mut reader, &mut line), Line::TooLong));
+        assert!(matches!(read_line(&mut reader, &mut line), Line::Whole));
+        assert_eq!(line, b"next");
+        assert!(matches!(read_line(&mut reader, &mut line), Line::End));
+    }
+}

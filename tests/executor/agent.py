@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+"""An agent that does, line by line, what its goal says."""
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+PLANTED = "#!/bin/sh\necho planted >> {}\n"
+
+
+def write(path, *words):
+    folder = os.path.dirname(path)
+    if folder:
+        os.makedirs(folder, exist_ok=True)
+    with open(path, "w") as file:
+        file.write(" ".join(words) + "\n")
+
+
+def outcome(kind, *words):
+    with open(os.environ["ROCCO_OUTCOME"], "w") as file:
+        json.dump({"outcome": kind, "summary": " ".join(words), "question": " ".join(words)}, file)
+
+
+def daemon(pids):
+    """Leaves a process behind that is in another session and not a child of anybody here."""
+    child = os.fork()
+    if child == 0:
+        os.setsid()
+        if os.fork():
+            os._exit(0)
+        for stop in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(stop, signal.SIG_IGN)
+        note(pids)
+        time.sleep(3600)
+    os.waitpid(child, 0)
+    while not os.path.exists(pids):
+        time.sleep(0.01)
+
+
+def note(pids):
+    with open(pids, "a") as file:
+        file.write(f"{os.getpid()}\n")
+
+
+def sleep(seconds, pids=None):
+    if pids:
+        note(pids)
+    time.sleep(float(seconds))
+
+
+def stubborn(pids):
+    """Does not leave when it is asked to."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    note(pids)
+    while True:
+        time.sleep(3600)
+
+
+def chatter(pids):
+    note(pids)
+    while True:
+        print("still here", flush=True)
+        time.sleep(0.05)
+
+
+def plant(marker):
+    """Puts everything into the clone that some git might run."""
+    script = os.path.abspath(".git/planted")
+    write(script, PLANTED.format(marker).strip())
+    os.chmod(script, 0o755)
+    for hook in ("pre-commit", "post-checkout", "reference-transaction", "post-index-change"):
+        os.makedirs(".git/hooks", exist_ok=True)
+        os.symlink(script, f".git/hooks/{hook}")
+    for name in ("core.fsmonitor", "diff.x.textconv", "diff.x.command", "filter.x.clean",
+                 "filter.x.smudge", "diff.external", "core.pager", "core.editor"):
+        subprocess.run(["git", "config", name, script], check=True)
+    write(".gitattributes", "* diff=x filter=x")
+    # A repository in the repository has a configuration of its own.
+    subprocess.run(["git", "init", "-q", "inner"], check=True)
+    subprocess.run(["git", "-C", "inner", "config", "core.fsmonitor", script], check=True)
+    write("inner/file", "text")
+    os.unlink(marker) if os.path.exists(marker) else None
+
+
+def submit(path):
+    """Tries to hand a task to the executor that it runs under."""
+    with socket.socket(socket.AF_UNIX) as front:
+        front.connect(path)
+        hello = {"protocol": "rocco-exec/1", "depth": 0}
+        task = {"task_id": "tsk_0000000000000000000000000Z", "goal": "again", "repo": os.getcwd(),
+                "acceptance": ["done"]}
+        file = front.makefile("rw")
+        for number, (method, params) in enumerate([("hello", hello), ("task/submit", task)]):
+            print(json.dumps({"jsonrpc": "2.0", "id": number, "method": method,
+                              "params": params}), file=file, flush=True)
+            print(file.readline().strip(), flush=True)
+
+
+def environment():
+    for name in sorted(os.environ):
+        print(f"env {name}={os.environ[name]}")
+
+
+def ancestors():
+    """Shows how everything above it was called."""
+    pid = os.getpid()
+    while pid > 1:
+        with open(f"/proc/{pid}/cmdline") as file:
+            print("called", file.read().replace("\0", " "))
+        with open(f"/proc/{pid}/stat") as file:
+            pid = int(file.read().rsplit(")", 1)[1].split()[1])
+
+
+def attempt(path):
+    try:
+        write(path, "escaped")
+        print("wrote", path)
+    except OSError as error:
+        print("refused", error)
+
+
+def look(path):
+    print("sees", sorted(os.listdir(path)))
+
+
+def replace(path):
+    os.rename(os.getcwd(), os.getcwd() + ".away")
+    os.symlink(path, os.getcwd())
+
+
+VERBS = {
+    "write": write, "say": lambda *words: print(*words, flush=True), "outcome": outcome,
+    "daemon": daemon, "sleep": sleep, "stubborn": stubborn, "chatter": chatter, "plant": plant,
+    "submit": submit, "environment": environment, "ancestors": ancestors, "attempt": attempt,
+    "look": look, "exit": lambda code: sys.exit(int(code)), "link": os.symlink,
+    "remove": os.unlink, "replace": replace,
+    "kill-guard": lambda: os.kill(os.getppid(), signal.SIGKILL),
+}
+
+goal = sys.stdin.read().split("\n\n")[0]
+for line in goal.splitlines():
+    verb, *words = line.split()
+    VERBS[verb](*words)

@@ -1,0 +1,143 @@
+//! SIGKILL of the executor in every state: nothing is lost, and nothing runs twice.
+
+use std::fs;
+use std::io::Write as _;
+
+use serde_json::json;
+
+use super::bench::{Bench, git, new_id, task, task_with, wait_for_end};
+
+#[test]
+fn a_task_that_waits_waits_again_and_one_that_ran_is_interrupted() {
+    let bench = Bench::new("crash");
+    let other = bench.add_repo("other");
+    let mut executor = bench.child(&["--running", "2"]);
+    let pids = bench.show("agent.pids");
+    let running = executor.start(&bench.repo, &format!("write a.txt x\nsleep 3600 {pids}"));
+    let verifying = task_with(
+        &other,
+        "write a.txt x",
+        json!({"acceptance": ["gate:hangs"]}),
+    );
+    let verifying_id = verifying["task_id"].as_str().unwrap().to_owned();
+    executor.submit(verifying);
+    let agents = bench.pids("agent.pids", 1);
+    let gates = bench.pids("gate.pids", 1);
+    let waiting = executor.start(&bench.repo, "write a.txt waited");
+    executor.kill();
+    wait_for_end(&agents);
+    wait_for_end(&gates);
+    // A person sees what became of them before the next executor does.
+    let list = String::from_utf8(bench.task(&["list"]).stdout).unwrap();
+    assert_eq!(list.matches("interrupted").count(), 2, "{list}");
+    assert_eq!(list.matches("queued").count(), 1, "{list}");
+    let mut next = bench.child(&[]);
+    for id in [&running, &verifying_id] {
+        let record = next.record(id);
+        assert_eq!(record["error"]["code"], "interrupted", "{record}");
+    }
+    assert_eq!(next.record(&waiting)["outcome"], "succeeded");
+    assert_eq!(bench.states(&running), ["queued", "running", "interrupted"]);
+    assert_eq!(
+        bench.states(&waiting),
+        ["queued", "running", "verifying", "succeeded"]
+    );
+    // Neither the agent nor the gate has run again.
+    assert_eq!(bench.pids("agent.pids", 1), agents);
+    assert_eq!(bench.pids("gate.pids", 1), gates);
+    // The commit that the interrupted work stands on is kept for whoever looks at it.
+    git(
+        &bench.repo,
+        &["rev-parse", &format!("refs/rocco/base/{running}")],
+    );
+    // The same submission is still the same task.
+    let again = next.submit(task(&running, &bench.repo, "anything"));
+    assert_eq!(again["state"], "interrupted");
+}
+
+#[test]
+fn a_task_that_was_being_cancelled_is_cancelled() {
+    let bench = Bench::new("crash-cancel");
+    let mut executor = bench.child(&[]);
+    let pids = bench.show("agent.pids");
+    let id = executor.start(&bench.repo, &format!("stubborn {pids}"));
+    let pids = bench.pids("agent.pids", 1);
+    executor.call("task/cancel", json!({"task_id": id}));
+    executor.kill();
+    wait_for_end(&pids);
+    assert_eq!(bench.child(&[]).record(&id)["outcome"], "cancelled");
+}
+
+#[test]
+fn an_accepted_task_survives_a_kill_at_any_moment() {
+    let bench = Bench::new("crash-any");
+    let mut accepted = Vec::new();
+    for round in 0..12_u64 {
+        let mut executor =
+            bench.child(&["--durable", if round % 2 == 0 { "crash" } else { "power" }]);
+        let goal = format!("write a.txt {round}");
+        accepted.push((executor.start(&bench.repo, &goal), goal));
+        // A task takes some hundred milliseconds: the kills fall into all of its parts.
+        std::thread::sleep(std::time::Duration::from_millis(round * 40));
+        executor.kill();
+    }
+    let mut executor = bench.child(&[]);
+    for (id, goal) in &accepted {
+        let record = executor.record(id);
+        let outcome = record["outcome"].as_str().unwrap();
+        assert!(["succeeded", "interrupted"].contains(&outcome), "{record}");
+        let states = bench.states(id);
+        let runs = states.iter().filter(|state| *state == "running").count();
+        assert!(runs <= 1, "{states:?}");
+        let kept = fs::read_to_string(bench.task_dir(id).join("task.json")).unwrap();
+        assert!(kept.contains(goal.as_str()));
+        if outcome == "succeeded" {
+            git(&bench.repo, &["rev-parse", &format!("refs/rocco/{id}")]);
+        }
+    }
+}
+
+#[test]
+fn what_was_half_written_is_put_right() {
+    let bench = Bench::new("torn");
+    let mut executor = bench.child(&[]);
+    let id = executor.start(&bench.repo, "write a.txt x");
+    executor.record(&id);
+    executor.close();
+    let states = bench.task_dir(&id).join("state.ndjson");
+    let whole = fs::read_to_string(&states).unwrap();
+    // The record was in place, and its state was not written to the end.
+    let torn = &whole[..whole.len() - 20];
+    fs::write(&states, torn).unwrap();
+    let half = bench.path("state/tasks").join(format!(".new-{}", new_id()));
+    fs::create_dir(&half).unwrap();
+    fs::File::create(half.join("task.json"))
+        .unwrap()
+        .write_all(b"{\"task")
+        .unwrap();
+    let mut next = bench.child(&[]);
+    assert_eq!(next.summary(&id)["state"], "succeeded");
+    assert!(!half.exists());
+    assert_eq!(bench.states(&id).len(), 3);
+}
+
+#[test]
+fn a_record_past_its_keep_time_is_told_as_expired() {
+    let bench = Bench::new("expired");
+    let mut executor = bench.child(&[]);
+    let id = executor.start(&bench.repo, "write a.txt x");
+    executor.record(&id);
+    executor.close();
+    let states = bench.task_dir(&id).join("state.ndjson");
+    let old = "{\"at\":\"2019-12-01T09:00:00.000Z\",\"state\":\"succeeded\"}\n";
+    fs::write(&states, old).unwrap();
+    let mut next = bench.child(&[]);
+    let code = super::bench::wait_for("expiry", || {
+        let answer = next.call("task/get", json!({"task_id": id, "part": "summary"}));
+        answer["error"]["data"]["code"].as_str().map(str::to_owned)
+    });
+    assert_eq!(code, "expired");
+    assert!(!bench.task_dir(&id).exists());
+    // The result is the user's.
+    git(&bench.repo, &["rev-parse", &format!("refs/rocco/{id}")]);
+}

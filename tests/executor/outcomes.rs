@@ -1,0 +1,345 @@
+//! What becomes of a task, and what is shown of it.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::bench::{Bench, git, new_id, task, task_with};
+
+#[test]
+fn a_task_is_done_in_a_clone_and_its_result_is_a_ref() {
+    let bench = Bench::new("done");
+    let head = git(&bench.repo, &["rev-parse", "HEAD"]);
+    let mut executor = bench.child(&[]);
+    let id = new_id();
+    let goal = "write a.txt changed\nwrite new/c.txt made\nsay working\noutcome done all is well";
+    let record = executor.done(task(&id, &bench.repo, goal));
+    assert_eq!(record["outcome"], "succeeded", "{record}");
+    assert_eq!(record["verification"], "none");
+    assert_eq!(record["summary"], "all is well");
+    assert_eq!(record["base_commit"], head.as_str());
+    assert_eq!(record["ref"], format!("refs/rocco/{id}"));
+    assert_eq!(record["agent"]["exit_code"], 0);
+    let paths: Vec<&str> = record["files"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|file| file["path"].as_str().unwrap())
+        .collect();
+    assert_eq!(paths, ["a.txt", "new/c.txt"]);
+    // The user's own files and branches are as they were.
+    assert_eq!(git(&bench.repo, &["status", "--porcelain"]), "");
+    assert_eq!(git(&bench.repo, &["rev-parse", "HEAD"]), head);
+    assert_eq!(
+        git(&bench.repo, &["rev-parse", &format!("refs/rocco/{id}^")]),
+        head
+    );
+    assert_eq!(
+        git(&bench.repo, &["show", &format!("refs/rocco/{id}:a.txt")]),
+        "changed"
+    );
+    let refs = git(&bench.repo, &["for-each-ref", "--format=%(refname)"]);
+    assert_eq!(refs, format!("refs/heads/main\nrefs/rocco/{id}"));
+    assert_eq!(executor.part(&id, "log"), "working\n");
+    let diff = executor.part(&id, "diff");
+    assert!(
+        diff.contains("+changed") && diff.contains("b/new/c.txt"),
+        "{diff}"
+    );
+    // The diff can be applied as it is.
+    git(
+        &bench.repo,
+        &[
+            "apply",
+            "--check",
+            &bench.task_dir(&id).join("diff.patch").to_string_lossy(),
+        ],
+    );
+    assert_eq!(
+        bench.states(&id),
+        ["queued", "running", "verifying", "succeeded"]
+    );
+    assert!(!bench.task_dir(&id).join("work").exists());
+    let states: Vec<&Value> = executor
+        .updates
+        .iter()
+        .map(|update| &update["state"])
+        .collect();
+    assert_eq!(states.last(), Some(&&json!("succeeded")));
+    let seqs: Vec<u64> = executor
+        .updates
+        .iter()
+        .map(|update| update["seq"].as_u64().unwrap())
+        .collect();
+    assert!(seqs.windows(2).all(|pair| pair[0] < pair[1]), "{seqs:?}");
+    executor.close();
+}
+
+#[test]
+fn success_needs_what_the_executor_has_seen() {
+    let bench = Bench::new("judged");
+    let mut executor = bench.child(&[]);
+    let rows = [
+        (
+            "say Done: a.txt written.",
+            json!(["ok"]),
+            "failed",
+            "no_changes",
+            "none",
+        ),
+        (
+            "outcome done all is well",
+            json!(["ok"]),
+            "failed",
+            "no_changes",
+            "none",
+        ),
+        (
+            "outcome no_change_needed it is so",
+            json!(["ok"]),
+            "succeeded",
+            "",
+            "none",
+        ),
+        (
+            "outcome needs_input which one?",
+            json!(["ok"]),
+            "needs_input",
+            "needs_input",
+            "none",
+        ),
+        (
+            "write a.txt x\nexit 3",
+            json!(["ok"]),
+            "failed",
+            "agent_failed",
+            "none",
+        ),
+        (
+            "write a.txt right",
+            json!(["gate:holds"]),
+            "succeeded",
+            "",
+            "passed",
+        ),
+        (
+            "write a.txt wrong",
+            json!(["gate:holds"]),
+            "failed",
+            "gate_failed",
+            "failed",
+        ),
+        (
+            "write a.txt 1",
+            json!(["gate:empty"]),
+            "failed",
+            "gate_failed",
+            "failed",
+        ),
+        (
+            "write a.txt 2",
+            json!(["gate:slow"]),
+            "failed",
+            "gate_failed",
+            "failed",
+        ),
+        (
+            "write a.txt 3",
+            json!(["gate:absent"]),
+            "failed",
+            "gate_failed",
+            "failed",
+        ),
+        (
+            "outcome no_change_needed",
+            json!(["gate:holds"]),
+            "failed",
+            "gate_failed",
+            "failed",
+        ),
+        (
+            "write a.txt right\nsay 2",
+            json!(["gate:holds", "gate:empty"]),
+            "failed",
+            "gate_failed",
+            "failed",
+        ),
+    ];
+    for (goal, acceptance, outcome, code, verification) in rows {
+        let record = executor.done(task_with(
+            &bench.repo,
+            goal,
+            json!({"acceptance": acceptance}),
+        ));
+        let found = record["error"]["code"].as_str().unwrap_or("");
+        assert_eq!(record["outcome"], outcome, "{goal}: {record}");
+        assert_eq!(
+            (found, &record["verification"]),
+            (code, &json!(verification)),
+            "{goal}"
+        );
+    }
+}
+
+#[test]
+fn gates_leave_evidence() {
+    let bench = Bench::new("evidence");
+    let mut executor = bench.child(&[]);
+    let acceptance = json!({"acceptance": ["gate:holds", "gate:touchy", "be brief"]});
+    let goal = "write a.txt right\nwrite src/b.txt too";
+    let task = task_with(&bench.repo, goal, acceptance);
+    let id = task["task_id"].as_str().unwrap().to_owned();
+    let record = executor.done(task);
+    let gate = &record["gates"][0];
+    assert_eq!(
+        (&gate["name"], &gate["passed"]),
+        (&json!("holds"), &json!(true)),
+        "{record}"
+    );
+    assert_eq!(gate["tests"], json!({"passed": 1, "failed": 0}));
+    assert!(gate["tail"].as_str().unwrap().contains("Ran 1 test"));
+    let warnings = record["warnings"].to_string();
+    assert!(
+        warnings.contains("gate_touched: the task changed src/b.txt"),
+        "{warnings}"
+    );
+    let text = executor.part(&id, "gates");
+    assert!(
+        text.contains("== holds: ") && text.contains("== touchy: passed"),
+        "{text}"
+    );
+    // What decides in words is the agent's to read.
+    let goal = fs::read_to_string(bench.task_dir(&id).join("goal")).unwrap();
+    assert!(
+        goal.contains("- be brief") && goal.contains("holds, touchy"),
+        "{goal}"
+    );
+    assert!(!goal.contains("gate:"), "{goal}");
+}
+
+#[test]
+fn changes_outside_of_the_scope_are_told_or_fail() {
+    let bench = Bench::new("scope");
+    let goal = "write a.txt x\nwrite src/b.txt y\nwrite src/deep/c.txt z";
+    let task = |files: Value| task_with(&bench.repo, goal, json!({"files": files}));
+    let mut executor = bench.child(&[]);
+    for (files, outside) in [
+        (json!(["src"]), json!(["a.txt"])),
+        (json!(["a.txt", "src/b.txt"]), json!(["src/deep/c.txt"])),
+        (json!([]), json!(["a.txt", "src/b.txt", "src/deep/c.txt"])),
+        (json!(["a.txt", "src/"]), json!([])),
+    ] {
+        let record = executor.done(task(files));
+        assert_eq!(record["out_of_scope"], outside);
+        assert_eq!(record["outcome"], "succeeded");
+    }
+    executor.close();
+    let mut strict = bench.child(&["--strict-scope"]);
+    let record = strict.done(task(json!(["src"])));
+    assert_eq!(record["error"]["code"], "out_of_scope", "{record}");
+    assert_eq!(record["out_of_scope"], json!(["a.txt"]));
+    assert_eq!(strict.done(task(json!(["."])))["outcome"], "succeeded");
+}
+
+#[test]
+fn a_task_is_continued_from_where_the_earlier_one_ended() {
+    let bench = Bench::new("follow");
+    let mut executor = bench.child(&[]);
+    let first = new_id();
+    let goal = "write a.txt begun\noutcome needs_input blue or red?";
+    let record = executor.done(task(&first, &bench.repo, goal));
+    assert_eq!(record["question"], "blue or red?");
+    let next = task_with(
+        &bench.repo,
+        "write src/b.txt blue",
+        json!({"follow_up_to": first}),
+    );
+    let id = next["task_id"].as_str().unwrap().to_owned();
+    let record = executor.done(next);
+    assert_eq!(record["outcome"], "succeeded", "{record}");
+    assert_eq!(
+        git(&bench.repo, &["show", &format!("refs/rocco/{id}:a.txt")]),
+        "begun"
+    );
+    let goal = fs::read_to_string(bench.task_dir(&id).join("goal")).unwrap();
+    assert!(goal.contains("blue or red?"), "{goal}");
+    let unknown = task_with(&bench.repo, "say", json!({"follow_up_to": new_id()}));
+    assert_eq!(
+        executor.call("task/submit", unknown)["error"]["data"]["code"],
+        "not_found"
+    );
+}
+
+#[test]
+fn a_person_sees_the_tasks_in_short_or_as_json() {
+    let bench = Bench::new("terminal");
+    let mut executor = bench.child(&[]);
+    let id = new_id();
+    let goal = "write a.txt right\nsay \u{1b}[31mred";
+    let mut task = task(&id, &bench.repo, goal);
+    task["acceptance"] = json!(["gate:holds"]);
+    executor.done(task);
+    let said = |words: &[&str]| {
+        let output = bench.task(words);
+        assert!(output.status.success(), "{words:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let list = said(&["list"]);
+    assert_eq!(list.lines().count(), 1);
+    assert!(list.starts_with(&format!("{id}  succeeded    ")), "{list}");
+    assert!(
+        list.ends_with("write a.txt right\n") && !list.contains('\u{1b}'),
+        "{list}"
+    );
+    let line: Value = serde_json::from_str(&said(&["list", "--json"])).unwrap();
+    assert_eq!(
+        (&line["task_id"], &line["state"]),
+        (&json!(id), &json!("succeeded"))
+    );
+    let show = said(&["show", &id[..]]);
+    for row in [
+        "state        succeeded",
+        "verification passed",
+        "gates        holds passed in ",
+    ] {
+        assert!(show.contains(row), "{row}: {show}");
+    }
+    let whole: Value = serde_json::from_str(&said(&["--json", "show", &id[4..]])).unwrap();
+    assert_eq!(whole["record"]["outcome"], "succeeded");
+    assert_eq!(whole["task"]["goal"], goal);
+    assert_eq!(said(&["diff", &id]), executor.part(&id, "diff"));
+    assert!(said(&["log", &id]).contains("red"));
+    let unknown = bench.task(&["show", "tsk_ZZZ"]);
+    assert_eq!(unknown.status.code(), Some(1));
+    assert_eq!(
+        String::from_utf8(unknown.stderr).unwrap().lines().count(),
+        1
+    );
+}
+
+#[test]
+fn a_task_is_cancelled_from_the_terminal_whether_it_runs_or_waits() {
+    let bench = Bench::new("marker");
+    let mut executor = bench.child(&[]);
+    let pids = bench.show("agent.pids");
+    let running = executor.start(&bench.repo, &format!("sleep 3600 {pids}"));
+    let waiting = executor.start(&bench.repo, "write a.txt never");
+    let pids = bench.pids("agent.pids", 1);
+    for id in [&waiting, &running] {
+        let output = bench.task(&["cancel", id]);
+        assert!(output.status.success());
+        assert!(
+            String::from_utf8(output.stdout)
+                .unwrap()
+                .contains("cancelled")
+        );
+        assert_eq!(executor.record(id)["outcome"], "cancelled");
+    }
+    super::bench::wait_for_end(&pids);
+    assert_eq!(bench.states(&waiting), ["queued", "cancelled"]);
+    assert_eq!(
+        bench.states(&running),
+        ["queued", "running", "cancelling", "cancelled"]
+    );
+    executor.close();
+}

@@ -1,0 +1,311 @@
+//! What an agent must not reach, and what it must not make others run.
+
+use std::fs;
+use std::process::Command;
+
+use serde_json::json;
+
+use super::bench::{Bench, git, new_id, task, task_with};
+
+/// Nobody else can use it: it is there, or the test says that it was left out.
+fn sandbox_works() -> bool {
+    let works = Command::new("bwrap")
+        .args([
+            "--ro-bind",
+            "/",
+            "/",
+            "--dev",
+            "/dev",
+            "--proc",
+            "/proc",
+            "--unshare-pid",
+        ])
+        .args(["--unshare-net", "--", "/bin/true"])
+        .output()
+        .is_ok_and(|output| output.status.success());
+    if !works {
+        assert!(
+            std::env::var_os("ROCCO_REQUIRE_BWRAP").is_none(),
+            "bwrap does not work"
+        );
+        println!("skipped: bwrap does not work here");
+    }
+    works
+}
+
+#[test]
+fn nothing_that_an_agent_plants_is_run() {
+    let bench = Bench::new("planted");
+    let marker = bench.show("planted");
+    let mut executor = bench.child(&[]);
+    let id = new_id();
+    let goal = format!("write a.txt changed\nplant {marker}");
+    let mut task = task(&id, &bench.repo, &goal);
+    task["acceptance"] = json!(["gate:touchy"]);
+    let record = executor.done(task);
+    assert_eq!(record["outcome"], "succeeded", "{record}");
+    assert!(
+        record["warnings"]
+            .to_string()
+            .contains("inner is a repository of its own")
+    );
+    let paths = record["files"].to_string();
+    assert!(
+        paths.contains("inner/file") && !paths.contains(".git/"),
+        "{paths}"
+    );
+    // What the user does next runs nothing of it either.
+    let result = format!("refs/rocco/{id}");
+    git(&bench.repo, &["status"]);
+    git(&bench.repo, &["diff", "HEAD", &result]);
+    git(&bench.repo, &["log", "-p", &result]);
+    git(&bench.repo, &["merge", "-q", &result]);
+    git(
+        &bench.repo,
+        &["commit", "-q", "--allow-empty", "-m", "mine"],
+    );
+    assert!(
+        !bench.path("planted").exists(),
+        "{}",
+        fs::read_to_string(marker).unwrap()
+    );
+}
+
+/// A repository's own hooks are for its user, and not for the executor.
+#[test]
+fn hooks_and_monitors_of_the_user_are_not_run_by_a_task() {
+    let bench = Bench::new("hooks");
+    let marker = bench.path("ran");
+    let script = bench.path("hook");
+    fs::write(
+        &script,
+        format!("#!/bin/sh\necho ran >> {}\n", marker.display()),
+    )
+    .unwrap();
+    assert!(
+        Command::new("chmod")
+            .arg("755")
+            .arg(&script)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let shown = script.to_string_lossy();
+    for hook in [
+        "reference-transaction",
+        "post-checkout",
+        "pre-commit",
+        "post-commit",
+    ] {
+        fs::copy(&script, bench.repo.join(".git/hooks").join(hook)).unwrap();
+    }
+    for name in ["core.fsmonitor", "diff.external", "diff.x.textconv"] {
+        git(&bench.repo, &["config", name, &shown]);
+    }
+    let mut executor = bench.child(&[]);
+    let record = executor.done(task(&new_id(), &bench.repo, "write a.txt x"));
+    assert_eq!(record["outcome"], "succeeded", "{record}");
+    assert!(!marker.exists());
+}
+
+#[test]
+fn an_agent_knows_nothing_of_the_environment_but_what_is_passed() {
+    let bench = Bench::new("environment");
+    for (flags, passed) in [
+        (&[][..], false),
+        (&["--pass-env", "ROCCO_TEST_SECRET"], true),
+    ] {
+        let mut executor = bench.child(flags);
+        let goal = format!("environment\nancestors\nsay {passed}\nwrite a.txt {passed}");
+        let task = task_with(&bench.repo, &goal, json!({"acceptance": ["gate:sees"]}));
+        let id = task["task_id"].as_str().unwrap().to_owned();
+        executor.done(task);
+        let log = executor.part(&id, "log");
+        assert_eq!(
+            log.contains("env ROCCO_TEST_SECRET=secret"),
+            passed,
+            "{log}"
+        );
+        let names: Vec<&str> = log
+            .lines()
+            .filter_map(|line| line.strip_prefix("env ")?.split('=').next())
+            .filter(|name| *name != "ROCCO_TEST_SECRET" && *name != "LC_CTYPE")
+            .collect();
+        let wanted = [
+            "HOME",
+            "LANG",
+            "PATH",
+            "ROCCO_DEPTH",
+            "ROCCO_OUTCOME",
+            "ROCCO_TASK_ID",
+            "TMPDIR",
+        ];
+        assert_eq!(names, wanted);
+        assert!(log.contains("env ROCCO_DEPTH=1"));
+        // What is to be done is nobody's business who lists processes.
+        assert!(
+            log.contains("called") && !log.contains("called environment"),
+            "{log}"
+        );
+        let called = log.lines().filter(|line| line.starts_with("called "));
+        assert!(
+            called.into_iter().all(|line| !line.contains("ancestors")),
+            "{log}"
+        );
+        // A gate runs what the agent wrote: it gets what its definition names, and no more.
+        let gates = executor.part(&id, "gates");
+        assert!(gates.contains("env ROCCO_TEST_GATE=given"), "{gates}");
+        assert!(!gates.contains("ROCCO_TEST_SECRET"), "{gates}");
+        executor.close();
+    }
+}
+
+#[test]
+fn a_task_cannot_submit_a_task_whatever_it_says() {
+    let bench = Bench::new("depth");
+    let _daemon = bench.daemon(&[]);
+    let mut front = bench.front();
+    let socket = bench.socket();
+    let id = front.start(
+        &bench.repo,
+        &format!("submit {}\nwrite a.txt x", socket.display()),
+    );
+    front.record(&id);
+    let log = front.part(&id, "log");
+    assert!(log.contains("depth_exceeded"), "{log}");
+    let list = front.call("task/list", json!({}));
+    assert_eq!(list["result"]["tasks"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn links_out_of_the_repository_are_told_and_not_followed() {
+    let bench = Bench::new("links");
+    fs::write(bench.path("private"), "private\n").unwrap();
+    let mut executor = bench.child(&[]);
+    let private = bench.show("private");
+    let id = new_id();
+    let goal = format!("link {private} out\nlink a.txt in\nremove a.txt");
+    let record = executor.done(task(&id, &bench.repo, &goal));
+    let warnings = record["warnings"].to_string();
+    assert!(
+        warnings.contains("out is a symbolic link that leads out"),
+        "{warnings}"
+    );
+    assert!(!warnings.contains("in is a symbolic link"), "{warnings}");
+    assert!(!executor.part(&id, "diff").contains("private\n+"));
+    assert_eq!(
+        git(&bench.repo, &["show", &format!("refs/rocco/{id}:out")]),
+        private
+    );
+    // A clone that was replaced by a link is not looked into.
+    let secret = bench.add_repo("secret");
+    let goal = format!("replace {}", secret.display());
+    let record = executor.done(task(&new_id(), &bench.repo, &goal));
+    assert_eq!(record["error"]["code"], "result_failed", "{record}");
+    // What the agent says is read from a plain file alone.
+    let goal = format!("link {private} ../home/outcome.json\nwrite a.txt x");
+    let record = executor.done(task(&new_id(), &bench.repo, &goal));
+    assert!(record["summary"].is_null(), "{record}");
+}
+
+#[test]
+fn gates_are_defined_outside_of_what_tasks_may_change() {
+    let bench = Bench::new("defined");
+    fs::copy(bench.gates(), bench.repo.join("gates.json")).unwrap();
+    let inside = bench.repo.join("gates.json");
+    let refused = |gates: &std::path::Path| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_rocco"));
+        command
+            .args(["executor", "--state"])
+            .arg(bench.path("state"));
+        command
+            .arg("--allow-repo")
+            .arg(&bench.repo)
+            .arg("--gates")
+            .arg(gates);
+        command
+            .args(["--", "true"])
+            .stdin(std::process::Stdio::null())
+            .output()
+            .unwrap()
+    };
+    let output = refused(&inside);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("that tasks may change"));
+    fs::write(
+        bench.path("broken.json"),
+        r#"{"test":{"argv":"cargo test"}}"#,
+    )
+    .unwrap();
+    let output = refused(&bench.path("broken.json"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no list of strings"));
+    assert_eq!(String::from_utf8_lossy(&output.stderr).lines().count(), 1);
+}
+
+#[test]
+fn what_an_agent_prints_cannot_steer_a_terminal() {
+    let bench = Bench::new("steer");
+    let mut executor = bench.child(&[]);
+    let goal = "say \u{1b}[2Jhello\u{7}\nsleep 1\noutcome needs_input \u{1b}[31mred\u{0}?";
+    let id = executor.start(&bench.repo, goal);
+    let record = executor.record(&id);
+    assert_eq!(record["question"], "red?");
+    assert!(
+        executor
+            .updates
+            .iter()
+            .any(|update| update["message"] == "hello")
+    );
+    let told = json!(executor.updates).to_string();
+    assert!(
+        !told.contains("\\u001b") && !told.contains("\\u0007"),
+        "{told}"
+    );
+}
+
+#[test]
+fn the_sandbox_keeps_an_agent_in_its_clone_and_a_gate_off_the_network() {
+    if !sandbox_works() {
+        return;
+    }
+    let bench = Bench::new("sandbox");
+    let mut executor = bench.child(&["--sandbox", "require"]);
+    let outside = bench.show("repo/outside");
+    let state = bench.path("state/tasks");
+    let goal = format!(
+        "attempt {outside}\nattempt {}/x\nlook {}\nlook /proc\nwrite a.txt x",
+        bench.root.display(),
+        state.display(),
+    );
+    let task = task_with(&bench.repo, &goal, json!({"acceptance": ["gate:network"]}));
+    let id = task["task_id"].as_str().unwrap().to_owned();
+    let record = executor.done(task);
+    assert_eq!(record["outcome"], "succeeded", "{record}");
+    assert_eq!(record["warnings"], json!([]));
+    let log = executor.part(&id, "log");
+    assert_eq!(log.matches("refused").count(), 2, "{log}");
+    assert!(!bench.repo.join("outside").exists());
+    assert!(log.contains(&format!("sees ['{id}']")), "{log}");
+    assert!(!log.contains(&format!("'{}'", std::process::id())), "{log}");
+    assert!(executor.part(&id, "gates").contains("interfaces ['lo']"));
+    // The end of the executor is the end of all that is in it.
+    let id = executor.start(&bench.repo, "daemon pids\nsleep 3600");
+    let pids = bench.task_dir(&id).join("work/pids");
+    super::bench::wait_for("the agent", || pids.exists().then_some(()));
+    let before = processes_of(&id);
+    assert!(before.len() >= 2, "{before:?}");
+    executor.kill();
+    super::bench::wait_for_end(&before);
+}
+
+/// The processes whose environment names a task.
+fn processes_of(id: &str) -> Vec<u32> {
+    let numbers = fs::read_dir("/proc").unwrap().flatten();
+    let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    numbers
+        .filter(|pid: &u32| {
+            let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            String::from_utf8_lossy(&environment).contains(&format!("ROCCO_TASK_ID={id}"))
+        })
+        .collect()
+}

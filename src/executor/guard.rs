@@ -219,7 +219,7 @@ pub fn main(stdin: &Path, argv: &[OsString]) -> ExitCode {
                 .first()
                 .is_some_and(|program| program.as_os_str() == "bwrap");
             std::thread::spawn(move || obey(program, is_sandbox));
-            attend(program)
+            attend(program, is_sandbox)
         }
         Err(error) => format!("unstarted 0 {error}\n"),
     };
@@ -240,8 +240,9 @@ fn start(stdin: &Path, argv: &[OsString]) -> io::Result<u32> {
     Ok(command.spawn()?.id())
 }
 
-/// Waits for the program, and for all that it has left.
-fn attend(program: u32) -> String {
+/// Waits for the program, and for all that it has left. What a sandbox leaves is itself, on its way
+/// out.
+fn attend(program: u32, is_sandbox: bool) -> String {
     let status = loop {
         match process::reap(true) {
             Some((pid, status)) if pid == program => break Some(status),
@@ -250,6 +251,7 @@ fn attend(program: u32) -> String {
         }
     };
     let left = process::kill_descendants(Duration::from_millis(TASK_SWEEP_MS), true);
+    let left = if is_sandbox { 0 } else { left };
     match status {
         Some(Ok(code)) => format!("exited {code} {left}\n"),
         Some(Err(signal)) => format!("signalled {signal} {left}\n"),

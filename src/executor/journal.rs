@@ -19,7 +19,7 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Sender};
 use std::time::Duration;
@@ -200,12 +200,17 @@ impl Journal {
             fs::create_dir_all(parent).map_err(system)?;
         }
         private_dir(&root).map_err(system)?;
+        let mode = fs::metadata(&root).map_err(system)?.permissions().mode();
+        if mode & 0o022 != 0 {
+            let what = "others may write there: it needs the mode 0700";
+            return Err(system(io::Error::new(ErrorKind::PermissionDenied, what)));
+        }
         private_dir(&root.join("tasks")).map_err(system)?;
         let root = root.canonicalize().map_err(system)?;
         let mut options = OpenOptions::new();
         options.create(true).write(true).truncate(false).mode(0o600);
         let lock = options.open(root.join("lock")).map_err(system)?;
-        process::lock(&lock).map_err(|_| Refused::Owned)?;
+        lock_patiently(&lock)?;
         private_file(&root.join("gitconfig")).map_err(system)?;
         let journal = Self {
             place: Place::new(root),
@@ -328,6 +333,19 @@ impl Journal {
         // The thread lives as long as the journal.
         let _ = self.later.send(path);
     }
+}
+
+/// Locks the directory. Who shows tasks at a terminal has it for a moment, to see whether anybody
+/// has.
+fn lock_patiently(lock: &File) -> Result<(), Refused> {
+    const ATTEMPTS: usize = 10;
+    for _ in 0..ATTEMPTS {
+        if process::lock(lock).is_ok() {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Err(Refused::Owned)
 }
 
 fn state_line(state: State, at_ms: u64) -> String {

@@ -368,16 +368,13 @@ fn touched(gates: &[&Gate], findings: &Findings) -> Vec<String> {
     let mut warnings = Vec::new();
     for gate in gates {
         let runs: Vec<String> = gate.files.iter().chain(&gate.argv).cloned().collect();
-        let changed = findings
-            .changes
-            .iter()
-            .find(|change| scope::covers(&runs, &change.path));
-        warnings.extend(changed.map(|change| {
-            format!(
-                "gate_touched: the task changed {}, which the gate {} runs",
-                change.path, gate.name
-            )
-        }));
+        let paths = findings.changes.iter().map(|change| change.path.as_str());
+        let changed: Vec<&str> = paths.filter(|path| scope::covers(&runs, path)).collect();
+        if !changed.is_empty() {
+            let (paths, name) = (changed.join(", "), &gate.name);
+            let what = format!("gate_touched: the gate {name} runs what the task changed: {paths}");
+            warnings.push(what);
+        }
     }
     warnings
 }

@@ -243,6 +243,16 @@ fn a_socket_that_was_left_is_replaced_and_one_that_others_reach_is_refused() {
         .arg(&public)
         .status()
         .unwrap();
+    let state = bench.path("shared");
+    fs::create_dir(&state).unwrap();
+    std::process::Command::new("chmod")
+        .arg("777")
+        .arg(&state)
+        .status()
+        .unwrap();
+    let refused = bench.refused(&["--state", &state.to_string_lossy()]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("mode 0700"));
     let refused = bench.refused(&["--socket", &public.join("socket").to_string_lossy()]);
     assert_eq!(refused.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&refused.stderr).contains("mode 0700"));

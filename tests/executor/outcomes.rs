@@ -200,7 +200,7 @@ fn gates_leave_evidence() {
     assert!(gate["tail"].as_str().unwrap().contains("Ran 1 test"));
     let warnings = record["warnings"].to_string();
     assert!(
-        warnings.contains("gate_touched: the task changed src/b.txt"),
+        warnings.contains("touchy runs what the task changed: a.txt, src/b.txt"),
         "{warnings}"
     );
     let text = executor.part(&id, "gates");

@@ -34,8 +34,9 @@ const CODES: [i64; 5] = [-32700, -32600, -32601, -32602, -32603];
 /// The codes that came with the stateless revision, with the definition of the whole error.
 const STATELESS_CODES: [(i64, &str); 2] = [
     (-32021, "MissingRequiredClientCapabilityError"),
-    (-32022, "UnsupportedProtocolVersionError"),
+    (UNSUPPORTED_VERSION, "UnsupportedProtocolVersionError"),
 ];
+const UNSUPPORTED_VERSION: i64 = -32022;
 
 /// Members that hold a caller's own schema or metadata, which the protocol leaves open on purpose.
 const OPEN: [&str; 3] = ["_meta", "inputSchema", "outputSchema"];
@@ -138,7 +139,13 @@ impl Schemas {
         self.conforms(revision, "JSONRPCBatchResponse", &Value::Array(with_id))?;
         for reply in replies {
             let members = reply.as_object().ok_or("an element is not an object")?;
-            self.check_message(revision, None, members)?;
+            // A request whose envelope names an unknown version is told so in the only words that
+            // there are for it.
+            let spoken = match reply["error"]["code"].as_i64() {
+                Some(UNSUPPORTED_VERSION) => STATELESS,
+                _ => revision,
+            };
+            self.check_message(spoken, None, members)?;
         }
         Ok(())
     }

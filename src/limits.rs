@@ -47,7 +47,7 @@ pub const RESULTS_BYTES_MAX: usize = 3 << 20;
 /// What the ids and versions of one frame take when echoed: three bytes of U+2028 become six.
 pub const IDS_BYTES_MAX: usize = 2 * FRAME_BYTES_MAX;
 
-/// One error reply without its id: a sentence, and a quote of which every byte may need six.
+/// One error reply without its id: a sentence, and a quote of which every byte may need three.
 pub const ERROR_BYTES_MAX: usize = 1024;
 
 /// The outbox holds what was unsent when a frame was begun and all that the frame may add.
@@ -345,7 +345,7 @@ const _: () = {
     assert!(FRAME_BYTES_WARM < FRAME_BYTES_MAX);
     assert!(FRAME_BYTES_MAX <= u32::MAX as usize);
     assert!(ARENA_BYTES_WARM <= RESTING_BYTES_MAX && RESTING_BYTES_MAX <= ARENA_BYTES_MAX);
-    assert!(6 * QUOTE_BYTES_MAX + 256 <= ERROR_BYTES_MAX);
+    assert!(3 * QUOTE_BYTES_MAX + 256 <= ERROR_BYTES_MAX);
     assert!(TASK_GOAL_BYTES_MAX < FRAME_BYTES_MAX);
     assert!(SUBSCRIPTIONS_MAX <= BATCH_MESSAGES_MAX);
     assert!(6 * KEPT_ID_BYTES_MAX <= ERROR_BYTES_MAX);

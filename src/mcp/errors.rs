@@ -5,10 +5,9 @@
 //! request.
 
 use super::revision::stateless_versions;
-use crate::limits::QUOTE_BYTES_MAX;
 use crate::wire::message::Id;
 use crate::wire::outbox::Outbox;
-use crate::wire::writer::{ObjectWriter, Sink, start_of};
+use crate::wire::writer::{self, ObjectWriter, Sink};
 
 /// The error codes that are used (2025-11-25, Base Protocol, and JSON-RPC 2.0, section 5.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,7 +77,8 @@ pub struct Error<'a> {
     pub code: Code,
     /// What is wrong, in words.
     pub message: &'static str,
-    /// What of the client's own text is meant; its start is repeated behind the message.
+    /// What of the client's own text is meant; its start is repeated behind the message, without
+    /// control characters.
     pub quote: Option<&'a str>,
     /// What is said to a program.
     pub data: Option<Data<'a>>,
@@ -139,11 +139,9 @@ pub fn write(outbox: &mut Outbox, id: Option<Id<'_>>, error: Error<'_>) {
     sink.raw(",\"message\":\"");
     sink.string_part(error.message);
     if let Some(quote) = error.quote {
-        let start = start_of(quote, QUOTE_BYTES_MAX);
         sink.string_part(": ");
-        sink.string_part(start);
-        if start.len() < quote.len() {
-            sink.string_part("...");
+        for character in writer::quote(quote) {
+            sink.string_part(character.encode_utf8(&mut [0; 4]));
         }
     }
     sink.raw("\"");

@@ -1,12 +1,12 @@
 //! What is wrong with a task's arguments: where, and in which words.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use bumpalo::Bump;
 use bumpalo::collections::Vec;
 
-use crate::limits::{QUOTE_BYTES_MAX, TASK_FAULTS_MAX};
-use crate::wire::writer::start_of;
+use crate::limits::TASK_FAULTS_MAX;
+use crate::wire::writer::quote;
 
 /// Where in the arguments a fault is. It is shown as a JSON Pointer (RFC 6901).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,18 +22,12 @@ impl fmt::Display for Pointer<'_> {
         match *self {
             Self::Entry(list, index) => write!(f, "/{list}/{index}"),
             Self::Member(name) => {
-                let start = start_of(name, QUOTE_BYTES_MAX);
                 f.write_str("/")?;
-                for character in start.chars() {
-                    match character {
-                        '~' => f.write_str("~0")?,
-                        '/' => f.write_str("~1")?,
-                        // A name with control characters must not steer a terminal.
-                        control if control.is_control() => f.write_str("\u{FFFD}")?,
-                        plain => write!(f, "{plain}")?,
-                    }
-                }
-                f.write_str(if start.len() < name.len() { "..." } else { "" })
+                quote(name).try_for_each(|character| match character {
+                    '~' => f.write_str("~0"),
+                    '/' => f.write_str("~1"),
+                    plain => f.write_char(plain),
+                })
             }
         }
     }

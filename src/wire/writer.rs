@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use super::message::Id;
 use super::outbox::{Mark, Outbox};
+use crate::limits::QUOTE_BYTES_MAX;
 
 /// Where JSON goes: into the outbox as it is, or, inside a JSON string, escaped once more.
 #[derive(Debug)]
@@ -421,6 +422,19 @@ pub fn start_of(text: &str, bytes: usize) -> &str {
     &text[..end]
 }
 
+/// The start of a client's own word as an error repeats it: at most [`QUOTE_BYTES_MAX`] bytes of
+/// it, an ellipsis where it is cut, and U+FFFD for each control character, since those would steer
+/// the terminal on which a log is read.
+pub fn quote(word: &str) -> impl Iterator<Item = char> {
+    let start = start_of(word, QUOTE_BYTES_MAX);
+    let ellipsis = if start.len() < word.len() { "..." } else { "" };
+    let shown = |character: char| match character.is_control() {
+        true => char::REPLACEMENT_CHARACTER,
+        false => character,
+    };
+    start.chars().map(shown).chain(ellipsis.chars())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -534,5 +548,23 @@ mod tests {
     fn a_start_ends_between_characters() {
         assert_eq!(start_of("\u{e9}\u{e9}", 3), "\u{e9}");
         assert_eq!(start_of("ab", 9), "ab");
+    }
+
+    #[test]
+    fn a_quote_cannot_steer_a_terminal() {
+        let shown = |word: &str| quote(word).collect::<String>();
+        assert_eq!(
+            shown("a\u{1b}[31m\n\u{7f}\u{9b}\u{e9}"),
+            "a\u{fffd}[31m\u{fffd}\u{fffd}\u{fffd}\u{e9}"
+        );
+        assert_eq!(
+            shown(&"x".repeat(QUOTE_BYTES_MAX)),
+            "x".repeat(QUOTE_BYTES_MAX)
+        );
+        let cut = ["\0".repeat(QUOTE_BYTES_MAX), "\u{e9}".to_owned()].concat();
+        assert_eq!(
+            shown(&cut),
+            ["\u{fffd}".repeat(QUOTE_BYTES_MAX), "...".to_owned()].concat()
+        );
     }
 }

@@ -254,6 +254,7 @@ fn error_code(error: &Json) -> i64 {
     match members[..2] {
         [(_, Json::Signed(code)), (_, Json::String(ref message))] => {
             assert!(CODES.contains(&code) && !message.is_empty());
+            assert!(!message.contains(char::is_control), "{message:?}");
             code
         }
         ref other => panic!("{other:?} are not of their types"),

@@ -57,11 +57,20 @@ fn strace_is_there() -> bool {
 /// Runs a session under strace; the names of the calls between two `getppid` are not singled out,
 /// so a session of no traffic is counted beside it.
 fn calls(name: &str, session: impl FnOnce(&mut ChildStdin, &mut BufReader<ChildStdout>)) -> usize {
+    calls_with(name, &[], session)
+}
+
+fn calls_with(
+    name: &str,
+    options: &[&str],
+    session: impl FnOnce(&mut ChildStdin, &mut BufReader<ChildStdout>),
+) -> usize {
     let trace = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.strace"));
     let mut child = Command::new("strace")
         .args(["-qq", "-e", "signal=none", "-o"])
         .arg(&trace)
         .args([env!("CARGO_BIN_EXE_rocco"), "mcp"])
+        .args(options)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
@@ -132,4 +141,64 @@ fn requests_of_one_write_share_a_read_and_a_write() {
         all <= 3 + CALLS_OF_A_REST,
         "{all} calls for {REQUESTS} requests in one write"
     );
+}
+
+const EXECUTOR: [&str; 2] = [
+    "--executor",
+    concat!(
+        "python3 ",
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/port/fake.py"
+    ),
+];
+
+const SUBMIT: &[u8] = concat!(
+    r#"{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"larry_submit_task","#,
+    r#""arguments":{"goal":"stay queued","repo":"/r","acceptance":["a"]},"_meta":{"#,
+    r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","#,
+    r#""io.modelcontextprotocol/clientCapabilities":{}}}}"#,
+    "\n"
+)
+.as_bytes();
+
+fn submit(stdin: &mut ChildStdin, stdout: &mut BufReader<ChildStdout>) {
+    stdin.write_all(SUBMIT).unwrap();
+    let mut line = String::new();
+    stdout.read_line(&mut line).unwrap();
+    assert!(line.contains("tsk_"), "{line}");
+}
+
+/// A wait, a read and a write for the client, the same for the executor, and one for the random
+/// bits of the task's name.
+#[test]
+fn a_submit_takes_seven_calls() {
+    if !strace_is_there() {
+        return;
+    }
+    const SUBMITS: usize = 200;
+    let one = calls_with("one-submit", &EXECUTOR, submit);
+    let many = calls_with("submits", &EXECUTOR, |stdin, stdout| {
+        for _ in 0..=SUBMITS {
+            submit(stdin, stdout);
+        }
+    });
+    let each = many.saturating_sub(one);
+    assert!(
+        each <= 7 * SUBMITS + 4 * RESTS_MAX,
+        "{each} calls for {SUBMITS} submits"
+    );
+}
+
+/// Neither the client nor the executor says anything, and nothing is due.
+#[test]
+fn a_server_with_an_idle_executor_rests() {
+    if !strace_is_there() {
+        return;
+    }
+    let short = calls_with("short-rest", &EXECUTOR, submit);
+    let long = calls_with("long-rest", &EXECUTOR, |stdin, stdout| {
+        submit(stdin, stdout);
+        std::thread::sleep(std::time::Duration::from_secs(2));
+    });
+    assert!(long <= short + 4 * 2, "{short} and {long} calls");
 }

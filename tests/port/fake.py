@@ -185,7 +185,8 @@ class Front:
             time.sleep(1000)
         if "grandchild" in self.modes:
             # It holds the pipe when this process has gone.
-            subprocess.Popen(["sleep", "987"], start_new_session="session" in self.modes)
+            subprocess.Popen(["sleep", "987"], stderr=subprocess.DEVNULL,
+                             start_new_session="session" in self.modes)
             return False
         return "hello-exit" not in self.modes
 

@@ -1,9 +1,9 @@
 //! `rocco mcp --check`: a client of its own, to show what a client will see, and a front of its own
 //! for the executor.
 
-use std::io::{self, BufRead as _, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -16,6 +16,9 @@ use crate::cli::Mcp;
 
 /// A server that has not answered and ended by then will not.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What is asked: to open, to list the tools and to call one.
+const REQUESTS: usize = 3;
 
 const OPENING: &str = concat!(
     r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","#,
@@ -180,19 +183,16 @@ struct Heard {
     status: String,
 }
 
-/// Says all there is to say, closes the input and listens to the end.
+/// Says all there is to say, listens until it is answered, closes the input and listens to the end.
 fn converse(mut child: Child, session: &[u8]) -> io::Result<Heard> {
     let mut stdin = child.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?;
-    let mut stdout = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
+    let stdout = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
+    stdin.write_all(session)?;
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
-        let mut heard = Vec::new();
-        let read = stdout.read_to_end(&mut heard).map(|_| heard);
         // Nobody listens any more if the time is up.
-        let _ = sender.send(read);
+        let _ = sender.send(listen(stdin, BufReader::new(stdout)));
     });
-    stdin.write_all(session)?;
-    drop(stdin);
     let heard = receiver.recv_timeout(PATIENCE);
     if heard.is_err() {
         child.kill()?;
@@ -207,9 +207,21 @@ fn converse(mut child: Child, session: &[u8]) -> io::Result<Heard> {
     }
 }
 
+/// Reads a reply to each request, and then to the end. The input is closed in between, since an
+/// executor that has to start needs longer than calls have after it.
+fn listen(stdin: ChildStdin, mut stdout: impl BufRead) -> io::Result<Vec<u8>> {
+    let mut heard = Vec::new();
+    for _ in 0..REQUESTS {
+        stdout.read_until(b'\n', &mut heard)?;
+    }
+    drop(stdin);
+    stdout.read_to_end(&mut heard)?;
+    Ok(heard)
+}
+
 fn show(out: &mut impl Write, heard: &Heard) -> Result<(), String> {
     let mut lines = heard.stdout.split_inclusive(|&byte| byte == b'\n');
-    let steps: [(&str, Digest); 3] = [
+    let steps: [(&str, Digest); REQUESTS] = [
         ("initialize", agreement),
         ("tools/list", tools),
         ("tools/call", answer),

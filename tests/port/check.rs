@@ -25,6 +25,7 @@ fn a_good_executor_is_shown() {
         assert!(well, "{said}");
         for line in [
             "tools/list  larry_submit_task(",
+            "tools/call  {\"tasks\":[",
             "executor    fake 1, durable: crash, 2 at once, 32 waiting, 3600 s each, features: \
              progress page list teleport",
             "All is well",

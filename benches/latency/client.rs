@@ -100,6 +100,12 @@ impl Server {
         start.elapsed()
     }
 
+    /// Reads one line, which comes alone.
+    pub(crate) fn line(&mut self) -> String {
+        let bytes = self.receive(1);
+        String::from_utf8_lossy(&self.buffer[..bytes]).into_owned()
+    }
+
     /// As [`Server::exchange`], of a server that may refuse.
     pub(crate) fn try_exchange(&mut self, request: &[u8]) -> io::Result<()> {
         let stdin = self.stdin.as_mut().ok_or(io::ErrorKind::NotConnected)?;

@@ -102,6 +102,18 @@ impl Line {
                 of("p99_ratio"),
             );
         }
+        println!(
+            "\n{:<28} {:>9} {:>9}",
+            "with an executor", "p50 us", "p99 us"
+        );
+        for name in self.figures.keys() {
+            let call = name.strip_prefix("executor/");
+            if let Some(call) = call.and_then(|call| call.strip_suffix("/p50_ns")) {
+                let of = |name: &str| figure(&format!("executor/{call}/{name}"));
+                let [p50, p99] = ["p50_ns", "p99_ns"].map(|name| of(name).unwrap_or(f64::NAN));
+                println!("{call:<28} {:>9.2} {:>9.2}", p50 / 1e3, p99 / 1e3);
+            }
+        }
         println!();
         let shown = |name: &str| {
             ["p50", "p90", "p99", "p999", "max"]

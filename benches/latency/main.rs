@@ -12,6 +12,7 @@
 mod chart;
 mod client;
 mod compare;
+mod executor;
 mod floor;
 mod history;
 mod measure;
@@ -39,6 +40,10 @@ fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     if let Some(reply_bytes) = floor::asked_for(std::env::args()) {
         floor::serve(reply_bytes);
+        return ExitCode::SUCCESS;
+    }
+    if executor::asked_for(std::env::args()) {
+        executor::serve();
         return ExitCode::SUCCESS;
     }
     if let Some((kind, count)) = steady_asked_for(std::env::args()) {

@@ -9,6 +9,7 @@ use rocco::task::submit::SubmitTask;
 use rocco::{Info, Server};
 
 use crate::client::{self, Channel, INITIALIZE, Placement};
+use crate::executor;
 
 /// Figures by name. Names end in their unit; `ratio` is rocco's figure by the floor's.
 pub(crate) type Figures = BTreeMap<String, f64>;
@@ -95,6 +96,9 @@ pub(crate) fn all(effort: Effort) -> Figures {
         in_bursts(&mut figures, channel, effort.bursts);
         large_frames(&mut figures, channel, effort.large_frames);
     }
+    for placement in [Placement::OneCpu, Placement::TwoCpus] {
+        executor::calls(&mut figures, placement, effort.exchanges / 2);
+    }
     starts(&mut figures, effort.starts);
     if effort.counted {
         counts(&mut figures);
@@ -109,7 +113,7 @@ fn channel_name(channel: Channel) -> &'static str {
     }
 }
 
-fn placement_name(placement: Placement) -> &'static str {
+pub(crate) fn placement_name(placement: Placement) -> &'static str {
     match placement {
         Placement::OneCpu => "one_cpu",
         Placement::TwoCpus => "two_cpus",

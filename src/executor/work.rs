@@ -367,7 +367,7 @@ fn end_of_bytes(chunk: &[u8]) -> &[u8] {
 fn touched(gates: &[&Gate], findings: &Findings) -> Vec<String> {
     let mut warnings = Vec::new();
     for gate in gates {
-        let runs: Vec<String> = gate.files.iter().chain(&gate.argv).cloned().collect();
+        let runs: Vec<String> = gate.files.iter().chain(&gate.argv[..1]).cloned().collect();
         let paths = findings.changes.iter().map(|change| change.path.as_str());
         let changed: Vec<&str> = paths.filter(|path| scope::covers(&runs, path)).collect();
         if !changed.is_empty() {

@@ -319,11 +319,12 @@ pub fn kill_descendants(limit: Duration, reaping: bool) -> usize {
 pub fn kill_strays(limit: Duration) {
     let this = std::process::id();
     let started = Instant::now();
+    let mut killed: Vec<u32> = Vec::new();
     loop {
+        killed.iter().for_each(|pid| reap_one(*pid));
         let strays: Vec<u32> = {
             let own = own();
-            let parents = parents();
-            let of_this = parents.into_iter().filter(|(_, parent)| *parent == this);
+            let of_this = parents().into_iter().filter(|(_, parent)| *parent == this);
             of_this
                 .map(|(pid, _)| pid)
                 .filter(|pid| !own.contains(pid))
@@ -334,7 +335,9 @@ pub fn kill_strays(limit: Duration) {
         }
         for pid in strays {
             kill(pid, libc::SIGKILL);
-            reap_one(pid);
+            if !killed.contains(&pid) {
+                killed.push(pid);
+            }
         }
         std::thread::sleep(Duration::from_millis(1));
     }

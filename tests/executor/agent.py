@@ -51,6 +51,11 @@ def sleep(seconds, pids=None):
     time.sleep(float(seconds))
 
 
+def wait(path):
+    while not os.path.exists(path):
+        time.sleep(0.02)
+
+
 def stubborn(pids):
     """Does not leave when it is asked to."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -137,6 +142,8 @@ VERBS = {
     "submit": submit, "environment": environment, "ancestors": ancestors, "attempt": attempt,
     "look": look, "exit": lambda code: sys.exit(int(code)), "link": os.symlink,
     "remove": os.unlink, "replace": replace,
+    "wait": wait,
+    "die": lambda: os.kill(os.getpid(), signal.SIGKILL),
     "kill-guard": lambda: os.kill(os.getppid(), signal.SIGKILL),
 }
 

@@ -101,6 +101,7 @@ impl Bench {
             "hangs": {"argv": [gate, "hangs", pids]},
             "sees": {"argv": [gate, "environment"], "pass_env": ["ROCCO_TEST_GATE"]},
             "network": {"argv": [gate, "network"]},
+            "words": {"argv": [gate, "words", "$(id) `id`; id && id | id > id", "*"]},
             "absent": {"argv": ["rocco-no-such-program"]},
             "touchy": {"argv": [gate, "holds", "a.txt", ""], "files": ["src"]},
         });

@@ -20,6 +20,8 @@ if kind == "hangs":
     time.sleep(3600)
 if kind == "environment":
     print(*[f"env {name}={value}" for name, value in sorted(os.environ.items())], sep="\n")
+if kind == "words":
+    print("words", words)
 if kind == "network":
     names = [name for _, name in socket.if_nameindex()]
     print("interfaces", names)

@@ -116,6 +116,13 @@ fn success_needs_what_the_executor_has_seen() {
             "none",
         ),
         (
+            "write a.txt x\ndie",
+            json!(["ok"]),
+            "failed",
+            "agent_failed",
+            "none",
+        ),
+        (
             "write a.txt right",
             json!(["gate:holds"]),
             "succeeded",
@@ -215,6 +222,51 @@ fn gates_leave_evidence() {
         "{goal}"
     );
     assert!(!goal.contains("gate:"), "{goal}");
+}
+
+#[test]
+fn a_gate_gets_its_words_as_they_stand() {
+    let bench = Bench::new("words");
+    let mut executor = bench.child(&[]);
+    let task = task_with(
+        &bench.repo,
+        "write a.txt x",
+        json!({"acceptance": ["gate:words"]}),
+    );
+    let record = executor.done(task);
+    let tail = record["gates"][0]["tail"].as_str().unwrap();
+    assert!(
+        tail.contains("words ['$(id) `id`; id && id | id > id', '*']"),
+        "{tail}"
+    );
+}
+
+#[test]
+fn a_task_stands_on_its_commit_whatever_the_user_does_meanwhile() {
+    let bench = Bench::new("pinned");
+    let mut executor = bench.child(&[]);
+    let (pids, go) = (bench.show("agent.pids"), bench.show("go"));
+    let goal = format!("sleep 0 {pids}\nwait {go}\nwrite src/b.txt mine");
+    let id = executor.start(&bench.repo, &goal);
+    bench.pids("agent.pids", 1);
+    let base = git(&bench.repo, &["rev-parse", "HEAD"]);
+    // The commit is gone from every branch and every log of the user's.
+    fs::write(bench.repo.join("a.txt"), "amended\n").unwrap();
+    git(
+        &bench.repo,
+        &["commit", "-q", "-a", "--amend", "-m", "amended"],
+    );
+    git(&bench.repo, &["reflog", "expire", "--expire=now", "--all"]);
+    git(&bench.repo, &["gc", "-q", "--prune=now"]);
+    fs::write(&go, "").unwrap();
+    let record = executor.record(&id);
+    assert_eq!(record["outcome"], "succeeded", "{record}");
+    assert_eq!(
+        git(&bench.repo, &["rev-parse", &format!("refs/rocco/{id}^")]),
+        base
+    );
+    let refs = git(&bench.repo, &["for-each-ref", "--format=%(refname)"]);
+    assert!(!refs.contains("refs/rocco/base/"), "{refs}");
 }
 
 #[test]

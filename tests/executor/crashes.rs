@@ -97,6 +97,56 @@ fn an_accepted_task_survives_a_kill_at_any_moment() {
     }
 }
 
+/// An executor that a server has started as its child ends with it, and with every client's way to
+/// end a server.
+#[test]
+fn a_child_of_a_server_ends_with_it_and_its_task_is_interrupted() {
+    let bench = Bench::new("child");
+    let executor = format!(
+        "'{}' executor --sandbox off --state '{}' --allow-repo '{}' -- '{}'",
+        env!("CARGO_BIN_EXE_rocco"),
+        bench.path("state").display(),
+        bench.root.display(),
+        super::bench::script("agent.py").display(),
+    );
+    let client = || {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_rocco"));
+        command
+            .args(["mcp", "--executor", &executor])
+            .env_remove("ROCCO_DEPTH");
+        command
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped());
+        bench.client(&mut command)
+    };
+    for (round, end) in ["close", "terminate", "kill"].into_iter().enumerate() {
+        let mut server = client();
+        let name = format!("{round}.pids");
+        let pids = bench.show(&name);
+        let goal = format!("daemon {pids}\nstubborn {pids}");
+        let arguments = json!({"goal": goal, "repo": bench.repo, "acceptance": ["it is done"]});
+        let submitted = super::bench::wait_for("the executor before", || {
+            let answer = server.tool("larry_submit_task", arguments.clone());
+            answer["task_id"].is_string().then_some(answer)
+        });
+        let pids = bench.pids(&name, 2);
+        match end {
+            "close" => server.close(),
+            "terminate" => server.terminate(),
+            _ => server.kill(),
+        }
+        wait_for_end(&pids);
+        let mut next = client();
+        let status = super::bench::wait_for("the record", || {
+            let id = &submitted["task_id"];
+            let status = next.tool("larry_task_status", json!({"task_id": id}));
+            status["state"].is_string().then_some(status)
+        });
+        assert_eq!(status["state"], "interrupted", "{end}: {status}");
+        next.close();
+    }
+}
+
 #[test]
 fn what_was_half_written_is_put_right() {
     let bench = Bench::new("torn");

@@ -399,29 +399,28 @@ impl Front {
     /// Submits a task that is taken, as a client has to: where the machine is too busy for an
     /// answer in time, it asks how the task stands.
     pub(crate) fn submit_surely(&mut self, goal: &str) -> String {
-        let id = self.begin_submit(goal);
-        let reply = self.reply(id);
-        let name = match reply["result"]["taskId"].as_str() {
-            Some(task) => task.to_owned(),
-            None => {
-                let said = Self::said(&reply);
-                let known = [&said["task_id"], &said["error"]["details"]["task_id"]];
-                let name = known.into_iter().find_map(Value::as_str);
-                name.unwrap_or_else(|| panic!("it was not taken: {said}"))
-                    .to_owned()
-            }
-        };
+        let name = self.submit_surely_of(goal);
         self.status_surely(&name, 0);
         name
     }
 
     /// Submits a task that is taken, of which nothing may be asked yet.
     pub(crate) fn submit_surely_of(&mut self, goal: &str) -> String {
-        let said = self.submit(goal);
-        let known = [&said["task_id"], &said["error"]["details"]["task_id"]];
-        let name = known.into_iter().find_map(Value::as_str);
-        name.unwrap_or_else(|| panic!("it was not taken: {said}"))
-            .to_owned()
+        loop {
+            let id = self.begin_submit(goal);
+            let reply = self.reply(id);
+            if let Some(task) = reply["result"]["taskId"].as_str() {
+                return task.to_owned();
+            }
+            let said = Self::said(&reply);
+            let known = [&said["task_id"], &said["error"]["details"]["task_id"]];
+            if let Some(task) = known.into_iter().find_map(Value::as_str) {
+                return task.to_owned();
+            }
+            // It was not handed over, since an executor could not start in time.
+            assert_eq!(said["code"], "executor_not_connected", "{said}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 
     pub(crate) fn status(&mut self, task: &str, wait_s: u64) -> Value {

@@ -135,7 +135,10 @@ fn one_in_flight(
 /// 64 requests in one write, and 64 replies before the next.
 fn bursts(figures: &mut Figures, peers: &[Peer]) {
     let request = KINDS[1].1;
-    let burst = request.repeat(BURST);
+    // Some servers take a second request of an open id for a mistake.
+    let numbered =
+        (100..100 + BURST).map(|id| request.replace("\"id\":7", &format!("\"id\":{id}")));
+    let burst: String = numbered.collect();
     let mut crew = crew(peers, Placement::TwoCpus, request);
     let mut spent = vec![Duration::ZERO; crew.len()];
     let before: Vec<Duration> = crew.iter().map(|(_, server)| server.cpu()).collect();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use rust_mcp_sdk::error::SdkResult;
-use rust_mcp_sdk::mcp_server::{ServerHandler, server_runtime};
+use rust_mcp_sdk::mcp_server::{McpServerOptions, ServerHandler, server_runtime};
 use rust_mcp_sdk::schema::*;
 use rust_mcp_sdk::*;
 use serde_json::json;
@@ -35,7 +35,7 @@ impl ServerHandler for Peer {
         &self,
         _request: Option<PaginatedRequestParams>,
         _runtime: Arc<dyn McpServer>,
-    ) -> Result<ListToolsResult, RpcError> {
+    ) -> std::result::Result<ListToolsResult, RpcError> {
         Ok(ListToolsResult {
             tools: vec![Task::tool()],
             meta: None,
@@ -47,7 +47,7 @@ impl ServerHandler for Peer {
         &self,
         params: CallToolRequestParams,
         _runtime: Arc<dyn McpServer>,
-    ) -> Result<CallToolResult, CallToolError> {
+    ) -> std::result::Result<CallToolResult, CallToolError> {
         if params.name != "larry_submit_task" {
             return Err(CallToolError::unknown_tool(params.name));
         }
@@ -89,8 +89,14 @@ async fn main() -> SdkResult<()> {
         meta: None,
     };
     let transport = StdioTransport::new(TransportOptions::default())?;
-    let handler = Peer.to_mcp_server_handler();
-    server_runtime::create_server(details, transport, handler)
-        .start()
-        .await
+    server_runtime::create_server(McpServerOptions {
+        server_details: details,
+        transport,
+        handler: Peer.to_mcp_server_handler(),
+        task_store: None,
+        client_task_store: None,
+        message_observer: None,
+    })
+    .start()
+    .await
 }

@@ -254,6 +254,9 @@ pub const TASK_SUBMISSIONS_PER_MINUTE_MAX: usize = 30;
 /// Tasks that are kept. The oldest that have ended go first.
 pub const TASKS_KEPT_MAX: usize = 10_000;
 
+/// What the files of all tasks may take on disk. The oldest that have ended go first.
+pub const TASKS_BYTES_MAX: u64 = 1 << 30;
+
 /// How often it looks for tasks that are past keeping.
 pub const TASK_EXPIRY_MS: u64 = 3_600_000;
 

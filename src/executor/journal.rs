@@ -153,6 +153,20 @@ impl Place {
         names.lines().any(|name| TaskId::parse(name) == Some(id))
     }
 
+    /// What a task's files take. What is being removed counts for nothing.
+    pub fn bytes(&self, id: TaskId) -> u64 {
+        let (mut bytes, mut folders) = (0, vec![self.dir(id)]);
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+                match entry.file_type() {
+                    Ok(kind) if kind.is_dir() => folders.push(entry.path()),
+                    _ => bytes += entry.metadata().map_or(0, |found| found.len()),
+                }
+            }
+        }
+        bytes
+    }
+
     /// Asks for the end of a task. The executor that owns the directory looks for it.
     pub fn ask_to_cancel(&self, id: TaskId) -> io::Result<()> {
         private_file(&self.dir(id).join("cancel")).map(drop)

@@ -26,6 +26,7 @@ pub mod verdict;
 pub mod work;
 pub mod workspace;
 
+use std::collections::HashMap;
 use std::fs;
 use std::io::{self, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
@@ -324,9 +325,17 @@ impl Shared {
     /// Removes what is past its keep time.
     fn expire(&self) {
         let before_ms = clock::now_ms().saturating_sub(TASK_TTL_MS);
+        let ids: Vec<TaskId> = locked(&self.queue)
+            .newest(None)
+            .iter()
+            .map(|entry| entry.task.id)
+            .collect();
+        let place = self.journal.place();
+        let bytes: HashMap<TaskId, u64> = ids.into_iter().map(|id| (id, place.bytes(id))).collect();
         let past: Vec<Arc<Task>> = {
             let queue = locked(&self.queue);
-            let past = queue.past_keeping(before_ms);
+            let bytes_of = |id| bytes.get(&id).copied().unwrap_or(0);
+            let past = queue.past_keeping(before_ms, bytes_of);
             past.into_iter()
                 .filter_map(|id| Some(Arc::clone(&queue.get(id)?.task)))
                 .collect()

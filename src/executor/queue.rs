@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use super::state::State;
 use super::task::Task;
-use crate::limits::{EXECUTOR_MESSAGE_BYTES_MAX, TASK_SUBMISSIONS_PER_MINUTE_MAX, TASKS_KEPT_MAX};
+use crate::limits::{
+    EXECUTOR_MESSAGE_BYTES_MAX, TASK_SUBMISSIONS_PER_MINUTE_MAX, TASKS_BYTES_MAX, TASKS_KEPT_MAX,
+};
 use crate::port::plain::Plain;
 use crate::task::id::TaskId;
 
@@ -232,17 +234,26 @@ impl Queue {
         entries
     }
 
-    /// Tasks that ended before a time, and the oldest of those that are too many.
-    pub fn past_keeping(&self, ended_before_ms: u64) -> Vec<TaskId> {
-        let newest = self.newest(None);
-        let ended = newest
-            .iter()
-            .enumerate()
-            .filter(|(_, entry)| entry.state.outcome().is_some());
-        ended
-            .filter(|(rank, entry)| entry.updated_ms < ended_before_ms || *rank >= TASKS_KEPT_MAX)
-            .map(|(_, entry)| entry.task.id)
-            .collect()
+    /// Tasks that ended before a time, and the oldest of those that are too many or too large
+    /// together.
+    pub fn past_keeping(
+        &self,
+        ended_before_ms: u64,
+        bytes_of: impl Fn(TaskId) -> u64,
+    ) -> Vec<TaskId> {
+        let (mut kept, mut bytes, mut past) = (0, 0, Vec::new());
+        for entry in self.newest(None) {
+            let id = entry.task.id;
+            bytes += bytes_of(id);
+            let surplus = kept >= TASKS_KEPT_MAX || bytes > TASKS_BYTES_MAX;
+            let old = entry.updated_ms < ended_before_ms;
+            if entry.state.outcome().is_some() && (surplus || old) {
+                past.push(id);
+            } else {
+                kept += 1;
+            }
+        }
+        past
     }
 
     /// Forgets a task.
@@ -366,6 +377,25 @@ mod tests {
         }
         assert!(full(&queue, 59_999));
         assert!(!full(&queue, 60_000));
+    }
+
+    #[test]
+    fn what_is_old_or_too_large_together_is_past_keeping() {
+        let tasks: Vec<Task> = (1..5).map(|number| task(number, "/a", None)).collect();
+        let mut queue = queue(&tasks);
+        let id = |number| TaskId::new(number);
+        for number in 1..4 {
+            queue.get_mut(id(number)).unwrap().state = State::parse("failed").unwrap();
+        }
+        assert_eq!(queue.past_keeping(3, |_| 0), [id(2), id(1)]);
+        // The newest waits, and is kept whatever it takes.
+        let half = TASKS_BYTES_MAX / 2;
+        assert_eq!(queue.past_keeping(0, |_| half), [id(2), id(1)]);
+        assert_eq!(
+            queue.past_keeping(0, |_| 2 * half + 2),
+            [id(3), id(2), id(1)]
+        );
+        assert!(queue.past_keeping(0, |_| 1).is_empty());
     }
 
     #[test]

@@ -50,6 +50,7 @@ impl Sandbox {
         command.args(["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]);
         command.args([
             "--unshare-pid",
+            "--unshare-ipc",
             "--unshare-net",
             "--die-with-parent",
             "--new-session",

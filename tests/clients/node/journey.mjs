@@ -13,6 +13,9 @@ const PATIENCE_MS = 30_000;
 
 const TOOL = 'larry_submit_task';
 
+// Those that are there with an executor alone.
+const FOLLOWING = ['larry_task_status', 'larry_task_result', 'larry_cancel_task'];
+
 const TASK = {
     goal: 'Retry the upload when the connection is reset.',
     repo: '/srv/uploader',
@@ -48,7 +51,8 @@ export async function drive({ server, revision, ping, runs, connect }) {
     const parameters = { command: 'sh', args: [RECORD, directory, ...server] };
     let failure;
     try {
-        await inTime(journey({ parameters, revision, ping, connect }));
+        const executor = server.includes('--executor');
+        await inTime(journey({ parameters, revision, ping, executor, connect }));
         await checkRuns(directory, runs);
     } catch (error) {
         failure = error;
@@ -65,7 +69,7 @@ export async function drive({ server, revision, ping, runs, connect }) {
     process.exit(failure === undefined ? 0 : 1);
 }
 
-async function journey({ parameters, revision, ping, connect }) {
+async function journey({ parameters, revision, ping, executor, connect }) {
     // A client goes on after a message that it could not read, and only mentions it
     // here. The 2.x client skips a line that is no JSON without a word.
     const complaints = [];
@@ -75,12 +79,17 @@ async function journey({ parameters, revision, ping, connect }) {
         assert.equal(connected.revision, revision, 'the negotiated revision');
 
         const { tools } = await client.listTools();
-        assert.deepEqual(tools.map(tool => tool.name), [TOOL], 'the names of the tools');
+        const names = executor ? [TOOL, ...FOLLOWING] : [TOOL];
+        assert.deepEqual(tools.map(tool => tool.name), names, 'the names of the tools');
         assert.equal(tools[0].inputSchema.type, 'object', 'the type of the input schema');
         assert.ok(tools[0].title, 'the tool has no title');
 
-        await expectToolError(client, TASK, 'executor_not_connected');
-        await expectToolError(client, MALFORMED_TASK, 'invalid_arguments');
+        if (executor) {
+            await handOver(client);
+        } else {
+            await expectToolError(client, TOOL, TASK, 'executor_not_connected');
+        }
+        await expectToolError(client, TOOL, MALFORMED_TASK, 'invalid_arguments');
 
         await assert.rejects(
             client.callTool({ name: 'no_such_tool', arguments: {} }),
@@ -97,8 +106,27 @@ async function journey({ parameters, revision, ping, connect }) {
     assert.deepEqual(complaints, [], 'the client complained');
 }
 
-async function expectToolError(client, task, code) {
-    const result = await client.callTool({ name: TOOL, arguments: task });
+/** Has tests/port/executor.py do a task, and calls each of the tools. */
+async function handOver(client) {
+    const { task_id } = await expectSuccess(client, TOOL, TASK);
+    const [status, page, cancel] = FOLLOWING;
+    const ended = await expectSuccess(client, status, { task_id, wait_s: 45 });
+    assert.equal(ended.state, 'succeeded', 'the state after the wait');
+    assert.equal(ended.record.summary, TASK.goal, 'the summary');
+    // That executor has no pages, and a task that has ended stays as it is.
+    await expectToolError(client, page, { task_id, part: 'diff' }, 'unsupported');
+    const cancelled = await expectSuccess(client, cancel, { task_id });
+    assert.equal(cancelled.state, 'succeeded', 'the state after a cancel that came too late');
+}
+
+async function expectSuccess(client, name, given) {
+    const result = await client.callTool({ name, arguments: given });
+    assert.ok(!result.isError, `${name} failed: ${result.content[0]?.text}`);
+    return result.structuredContent;
+}
+
+async function expectToolError(client, name, given, code) {
+    const result = await client.callTool({ name, arguments: given });
     assert.equal(result.isError, true, `isError where ${code} is expected`);
     assert.equal(result.content[0]?.type, 'text', `the content where ${code} is expected`);
     assert.ok(

@@ -17,6 +17,9 @@ PATIENCE_SECONDS = 30
 
 TOOL = "larry_submit_task"
 
+# Those that are there with an executor alone.
+FOLLOWING = ["larry_task_status", "larry_task_result", "larry_cancel_task"]
+
 TASK = {
     "goal": "Retry the upload when the connection is reset.",
     "repo": "/srv/uploader",
@@ -47,6 +50,41 @@ def parse_arguments(modes):
         print(f"usage: [{'|'.join(modes)}] -- SERVER ARGS...", file=sys.stderr)
         sys.exit(2)
     return mode, server
+
+
+def has_executor(server):
+    return "--executor" in server
+
+
+def tools_of(server):
+    """The names of the tools that a server should have."""
+    return [TOOL, *FOLLOWING] if has_executor(server) else [TOOL]
+
+
+async def hand_over(call):
+    """Has tests/port/executor.py do a task, and calls each of the tools.
+
+    `call(name, arguments)` gives whether the result is an error, its text and its
+    structured content.
+    """
+
+    async def succeed(name, arguments):
+        is_error, text, structured = await call(name, arguments)
+        if is_error:
+            raise Failure(f"{name} failed: {text}")
+        return structured
+
+    status, page, cancel = FOLLOWING
+    task = {"task_id": (await succeed(TOOL, TASK))["task_id"]}
+    ended = await succeed(status, {**task, "wait_s": 45})
+    expect("the state after the wait", ended["state"], "succeeded")
+    expect("the summary", ended["record"]["summary"], TASK["goal"])
+    # That executor has no pages, and a task that has ended stays as it is.
+    is_error, text, _ = await call(page, {**task, "part": "diff"})
+    expect("a page is an error", is_error, True)
+    expect("the start of its text", text.split(":")[0], "unsupported")
+    cancelled = await succeed(cancel, task)
+    expect("the state after a cancel that came too late", cancelled["state"], "succeeded")
 
 
 def drive(server, revision, journey):

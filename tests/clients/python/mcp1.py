@@ -3,10 +3,23 @@
 python mcp1.py -- SERVER ARGS...
 """
 
+from functools import partial
+
 from mcp import ClientSession, McpError, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
-from journey import MALFORMED_TASK, TASK, TOOL, Failure, drive, expect, parse_arguments
+from journey import (
+    MALFORMED_TASK,
+    TASK,
+    TOOL,
+    Failure,
+    drive,
+    expect,
+    hand_over,
+    has_executor,
+    parse_arguments,
+    tools_of,
+)
 
 REVISION = "2025-11-25"
 
@@ -16,20 +29,23 @@ async def journey(command, args, complain):
         if isinstance(message, Exception):
             complain(message)
 
-    server = StdioServerParameters(command=command, args=args)
+    parameters = StdioServerParameters(command=command, args=args)
     async with (
-        stdio_client(server) as (read, write),
+        stdio_client(parameters) as (read, write),
         ClientSession(read, write, message_handler=on_message) as session,
     ):
         initialized = await session.initialize()
         expect("the negotiated revision", initialized.protocolVersion, REVISION)
 
         tools = (await session.list_tools()).tools
-        expect("the names of the tools", [tool.name for tool in tools], [TOOL])
+        expect("the names of the tools", [tool.name for tool in tools], tools_of(server))
         expect("the type of the input schema", tools[0].inputSchema.get("type"), "object")
         expect("the tool has a title", bool(tools[0].title), True)
 
-        await expect_tool_error(session, TASK, "executor_not_connected")
+        if has_executor(server):
+            await hand_over(partial(call, session))
+        else:
+            await expect_tool_error(session, TASK, "executor_not_connected")
         await expect_tool_error(session, MALFORMED_TASK, "invalid_arguments")
 
         try:
@@ -40,6 +56,11 @@ async def journey(command, args, complain):
             raise Failure("an unknown tool was not refused")
 
         await session.send_ping()
+
+
+async def call(session, name, arguments):
+    result = await session.call_tool(name, arguments)
+    return bool(result.isError), result.content[0].text, result.structuredContent
 
 
 async def expect_tool_error(session, task, code):

@@ -11,10 +11,22 @@ legacy      the `initialize` handshake
 """
 
 import warnings
+from functools import partial
 
 from mcp import Client, MCPDeprecationWarning, MCPError, StdioServerParameters
 
-from journey import MALFORMED_TASK, TASK, TOOL, Failure, drive, expect, parse_arguments
+from journey import (
+    MALFORMED_TASK,
+    TASK,
+    TOOL,
+    Failure,
+    drive,
+    expect,
+    hand_over,
+    has_executor,
+    parse_arguments,
+    tools_of,
+)
 
 HANDSHAKE = "2025-11-25"
 MODERN = "2026-07-28"
@@ -33,11 +45,14 @@ async def journey(command, args, complain):
         expect("the negotiated revision", client.protocol_version, revision)
 
         tools = (await client.list_tools()).tools
-        expect("the names of the tools", [tool.name for tool in tools], [TOOL])
+        expect("the names of the tools", [tool.name for tool in tools], tools_of(server))
         expect("the type of the input schema", tools[0].input_schema.get("type"), "object")
         expect("the tool has a title", bool(tools[0].title), True)
 
-        await expect_tool_error(client, TASK, "executor_not_connected")
+        if has_executor(server):
+            await hand_over(partial(call, client))
+        else:
+            await expect_tool_error(client, TASK, "executor_not_connected")
         await expect_tool_error(client, MALFORMED_TASK, "invalid_arguments")
 
         try:
@@ -52,6 +67,11 @@ async def journey(command, args, complain):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", MCPDeprecationWarning)
                 await client.send_ping()
+
+
+async def call(client, name, arguments):
+    result = await client.call_tool(name, arguments)
+    return bool(result.is_error), result.content[0].text, result.structured_content
 
 
 async def expect_tool_error(client, task, code):

@@ -17,7 +17,8 @@ use std::time::Duration;
 use std::{env, fs, process};
 
 use rmcp::model::{
-    CallToolRequestParams, ClientRequest, PingRequest, ProtocolVersion, ServerResult,
+    CallToolRequestParams, CallToolResult, ClientRequest, PingRequest, ProtocolVersion,
+    ServerResult,
 };
 use rmcp::service::{RunningService, ServiceError};
 use rmcp::transport::TokioChildProcess;
@@ -33,6 +34,14 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 const RECORD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../record.sh");
 const TOOL: &str = "larry_submit_task";
+
+/// Those that are there with an executor alone.
+const FOLLOWING: [&str; 3] = [
+    "larry_task_status",
+    "larry_task_result",
+    "larry_cancel_task",
+];
+
 const INVALID_PARAMS: i32 = -32602;
 
 /// What the caller asked for.
@@ -118,12 +127,13 @@ async fn journey(directory: &Path, drive: Drive) -> Outcome {
     command.arg(RECORD).arg(directory).args(&drive.server);
     let transport = TokioChildProcess::new(command)?;
     let client = ().serve_with_lifecycle(transport, drive.mode).await?;
-    let outcome = converse(&client, &drive.revision).await;
+    let executor = drive.server.iter().any(|argument| argument == "--executor");
+    let outcome = converse(&client, &drive.revision, executor).await;
     client.cancel().await?;
     outcome
 }
 
-async fn converse(client: &Client, revision: &ProtocolVersion) -> Outcome {
+async fn converse(client: &Client, revision: &ProtocolVersion, executor: bool) -> Outcome {
     let info = client
         .peer_info()
         .ok_or("the server told nothing of itself")?;
@@ -131,7 +141,12 @@ async fn converse(client: &Client, revision: &ProtocolVersion) -> Outcome {
 
     let tools = client.list_all_tools().await?;
     let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_ref()).collect();
-    expect("the names of the tools", &names, &vec![TOOL])?;
+    let following: &[&str] = if executor { &FOLLOWING } else { &[] };
+    expect(
+        "the names of the tools",
+        &names,
+        &[&[TOOL], following].concat(),
+    )?;
     expect(
         "the type of the input schema",
         &tools[0].input_schema.get("type"),
@@ -146,11 +161,15 @@ async fn converse(client: &Client, revision: &ProtocolVersion) -> Outcome {
         "acceptance": ["cargo test passes"],
         "files": ["src/upload.rs"],
     });
-    expect_tool_error(client, task, "executor_not_connected").await?;
+    if executor {
+        hand_over(client, task).await?;
+    } else {
+        expect_tool_error(client, TOOL, task, "executor_not_connected").await?;
+    }
 
     // The repository is missing and the goal is no string.
     let malformed = json!({ "goal": 7, "acceptance": ["cargo test passes"] });
-    expect_tool_error(client, malformed, "invalid_arguments").await?;
+    expect_tool_error(client, TOOL, malformed, "invalid_arguments").await?;
 
     match client
         .call_tool(CallToolRequestParams::new("no_such_tool"))
@@ -177,12 +196,52 @@ async fn converse(client: &Client, revision: &ProtocolVersion) -> Outcome {
     Ok(())
 }
 
-async fn expect_tool_error(client: &Client, task: Value, code: &str) -> Outcome {
-    let Value::Object(arguments) = task else {
-        return Err("a task is an object".into());
+/// Has tests/port/executor.py do a task, and calls each of the tools.
+async fn hand_over(client: &Client, task: Value) -> Outcome {
+    let submitted = expect_success(client, TOOL, task.clone()).await?;
+    let id = &submitted["task_id"];
+    let [status, page, cancel] = FOLLOWING;
+    let ended = expect_success(client, status, json!({ "task_id": id, "wait_s": 45 })).await?;
+    expect(
+        "the state after the wait",
+        &ended["state"],
+        &json!("succeeded"),
+    )?;
+    expect("the summary", &ended["record"]["summary"], &task["goal"])?;
+    // That executor has no pages, and a task that has ended stays as it is.
+    let diff = json!({ "task_id": id, "part": "diff" });
+    expect_tool_error(client, page, diff, "unsupported").await?;
+    let cancelled = expect_success(client, cancel, json!({ "task_id": id })).await?;
+    expect(
+        "the state after a cancel that came too late",
+        &cancelled["state"],
+        &json!("succeeded"),
+    )
+}
+
+async fn expect_success(client: &Client, tool: &'static str, arguments: Value) -> Outcome<Value> {
+    let result = call(client, tool, arguments).await?;
+    if result.is_error == Some(true) {
+        return Err(format!("{tool} failed: {:?}", result.content).into());
+    }
+    Ok(result.structured_content.unwrap_or_default())
+}
+
+async fn call(client: &Client, tool: &'static str, arguments: Value) -> Outcome<CallToolResult> {
+    let Value::Object(arguments) = arguments else {
+        return Err("arguments are an object".into());
     };
-    let call = CallToolRequestParams::new(TOOL).with_arguments(arguments);
-    let result = client.call_tool(call).await?;
+    let call = CallToolRequestParams::new(tool).with_arguments(arguments);
+    Ok(client.call_tool(call).await?)
+}
+
+async fn expect_tool_error(
+    client: &Client,
+    tool: &'static str,
+    arguments: Value,
+    code: &str,
+) -> Outcome {
+    let result = call(client, tool, arguments).await?;
     expect(
         &format!("isError where {code} is expected"),
         &result.is_error,

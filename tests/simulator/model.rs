@@ -260,6 +260,9 @@ fn initialize(params: Option<&str>) -> Result<&'static str, i64> {
         .get("clientInfo")
         .and_then(Members::of)
         .ok_or(PARAMS)?;
+    if client.repeats(&["name", "version"]) {
+        return Err(PARAMS);
+    }
     for name in ["name", "version"] {
         client.get(name).and_then(text::string).ok_or(PARAMS)?;
     }

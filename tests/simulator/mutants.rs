@@ -17,7 +17,7 @@ struct Mutant {
     replace: &'static str,
 }
 
-const MUTANTS: [Mutant; 16] = [
+const MUTANTS: [Mutant; 17] = [
     Mutant {
         name: "a byte is dropped on a partial write",
         file: "event_loop/drive.rs",
@@ -121,6 +121,12 @@ const MUTANTS: [Mutant; 16] = [
         file: "event_loop/drive.rs",
         find: "self.input.orphaned = true;\n            self.input.ready = true;",
         replace: "self.end_of_input();",
+    },
+    Mutant {
+        name: "while there is input it never looks at anything else",
+        file: "event_loop/drive.rs",
+        find: "if self.busy_turns > BUSY_TURNS_MAX {",
+        replace: "if self.busy_turns > u32::MAX - BUSY_TURNS_MAX {",
     },
 ];
 

@@ -1,11 +1,15 @@
 //! What a seed decides before a run: what is sent, what goes wrong, and how it ends.
 
+use std::time::Duration;
+
+use rocco::limits::BUSY_POLL_US_MAX;
+
 use super::prng::Prng;
 use super::traffic::Traffic;
 
-/// What the system may do wrong, and how clients differ, one bit each. New ones come last, and
-/// draw last.
-pub const FAULTS: [&str; 14] = [
+/// What the system may do wrong, how clients differ, and whether the server looks for input before
+/// it sleeps, one bit each. New ones come last, and draw last.
+pub const FAULTS: [&str; 15] = [
     "interruptions",
     "spurious",
     "late",
@@ -20,6 +24,7 @@ pub const FAULTS: [&str; 14] = [
     "short-writes",
     "tiny-pipe",
     "patient",
+    "busy-poll",
 ];
 
 /// A set of [`FAULTS`].
@@ -106,6 +111,8 @@ pub struct Plan {
     /// At which wait the doom comes, and at which the faults stop.
     pub doom_step: usize,
     pub calm_step: usize,
+    /// How long the server looks for input before it sleeps, if it does.
+    pub busy_poll_us: usize,
 }
 
 impl Plan {
@@ -126,6 +133,7 @@ impl Plan {
             },
             doom_step: prng.wild(600),
             calm_step: 200 + prng.wild(4000),
+            busy_poll_us: prng.wild(BUSY_POLL_US_MAX as usize),
         }
     }
 
@@ -144,6 +152,12 @@ impl Plan {
             plan.doom = Doom::Spared;
         }
         plan
+    }
+
+    /// How long the server looks for input before it sleeps.
+    pub fn busy_poll(&self) -> Duration {
+        let looks = self.faults.has("busy-poll");
+        Duration::from_micros(if looks { self.busy_poll_us as u64 } else { 0 })
     }
 
     /// All that the client sends.

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use rocco::event_loop::drive::drive;
+use rocco::event_loop::drive::drive_busily;
 use rocco::event_loop::{Ended, Failure};
 
 use super::expect::Fault;
@@ -53,7 +53,7 @@ fn session(plan: &Plan, validates: bool) -> Result<Report, Fault> {
         let _system = Scope::system();
         World::new(plan, Oracle::new(validates))
     };
-    let ended = drive(&mut engine, &mut world);
+    let ended = drive_busily(&mut engine, &mut world, plan.busy_poll());
     drop(server);
     if let Some(fault) = world.fault.take() {
         return Err(fault);

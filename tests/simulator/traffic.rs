@@ -228,6 +228,7 @@ impl Traffic {
     fn initialize(&mut self, well: bool) -> String {
         let version = *self.prng.pick(&VERSIONS);
         let client = r#""clientInfo":{"name":"t","version":"0"}"#;
+        let twice = r#""clientInfo":{"name":"t","version":"0","name":"t"}"#;
         let params = if well {
             format!(
                 "{{\"protocolVersion\":\"{version}\",\"capabilities\":{{\"x\":{{}}}},{client}}}"
@@ -244,6 +245,7 @@ impl Traffic {
                 format!(
                     "{{\"protocolVersion\":\"{version}\",\"capabilities\":{{}},\"clientInfo\":{{\"name\":\"t\"}}}}"
                 ),
+                format!("{{\"protocolVersion\":\"{version}\",\"capabilities\":{{}},{twice}}}"),
             ];
             self.prng.pick(&broken).clone()
         };

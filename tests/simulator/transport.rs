@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use rocco::event_loop::{Transport, Wakeup, Want};
 use rocco::limits::{
-    FLUSH_SIGNAL_MS, FLUSH_STALL_MS, FLUSH_TOTAL_MS, OUTBOX_BYTES, OUTBOX_HIGH_WATER_BYTES,
-    READ_BYTES_MAX, RING_BYTES, memory_budget_bytes,
+    BUSY_TURNS_MAX, FLUSH_SIGNAL_MS, FLUSH_STALL_MS, FLUSH_TOTAL_MS, OUTBOX_BYTES,
+    OUTBOX_HIGH_WATER_BYTES, READ_BYTES_MAX, RING_BYTES, memory_budget_bytes,
 };
 
 use super::expect::Fault;
@@ -23,6 +23,9 @@ use super::trace::Trace;
 
 /// Waits in a row in which no byte moves, before a loop that should work on is said not to.
 const QUIET_STEPS_MAX: usize = 12;
+/// Reads between two waits: one, and two for each turn in which a server that looks for input
+/// before it sleeps may find some. What else happens is told by waits alone.
+const READS_MAX: u32 = 1 + 2 * BUSY_TURNS_MAX;
 /// Waits in a row that time out with no byte moved.
 const TIMEOUTS_MAX: usize = 40;
 /// What the simulated clock may be behind by, where a bound on time is checked.
@@ -93,6 +96,8 @@ pub struct World {
     doom_told: bool,
     calm: bool,
     quiet_steps: usize,
+    /// Reads that have found something since the last wait.
+    reads: u32,
     timeouts: usize,
     base_bytes: usize,
     pub oracle: Oracle,
@@ -148,6 +153,7 @@ impl World {
             doom_told: false,
             calm: false,
             quiet_steps: 0,
+            reads: 0,
             timeouts: 0,
             base_bytes: memory::live_bytes(),
             oracle,
@@ -520,6 +526,7 @@ impl Transport for World {
         let _system = Scope::system();
         self.counts.steps += 1;
         self.quiet_steps += 1;
+        self.reads = 0;
         self.now += Duration::from_micros(self.prng.below(20) as u64);
         self.want_output(want);
         self.inspect(timeout, want)?;
@@ -571,6 +578,8 @@ impl Transport for World {
         self.trace
             .word(*count.as_ref().unwrap_or(&usize::MAX) as u64);
         let count = count?;
+        self.reads += 1;
+        self.demand(self.reads <= READS_MAX, "it reads on without a wait")?;
         self.counts.read_bytes += count as u64;
         self.trace.bytes(&into[..count]);
         self.oracle.read(&into[..count]);
@@ -609,6 +618,13 @@ impl Transport for World {
 
     fn now(&self) -> Duration {
         self.now
+    }
+
+    fn relax(&mut self) {
+        let _system = Scope::system();
+        self.now += Duration::from_micros(self.prng.wild(100) as u64);
+        self.act();
+        self.trace.word(self.now.as_micros() as u64);
     }
 }
 

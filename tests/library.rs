@@ -1,7 +1,9 @@
 //! The library as another program uses it: tools of its own, in every revision.
 
+mod support;
+
 use rocco::engine::Engine;
-use rocco::limits::RESULTS_BYTES_MAX;
+use rocco::limits::{OUTBOX_HIGH_WATER_BYTES, RESULTS_BYTES_MAX, SUBSCRIPTIONS_MAX};
 use rocco::{Annotations, Icon, Info, Server, ToolError, ToolSpec};
 use serde_json::{Value, json};
 
@@ -60,15 +62,24 @@ fn server() -> Server {
         )
 }
 
+fn send(engine: &mut Engine, line: &str) {
+    engine.space()[..line.len()].copy_from_slice(line.as_bytes());
+    engine.fill(line.len());
+}
+
+/// What an engine has to say, as if it were sent.
+fn taken(engine: &mut Engine) -> String {
+    let said = std::str::from_utf8(engine.pending()).unwrap().to_owned();
+    engine.consume(said.len());
+    said
+}
+
 /// One request to an engine, and its reply.
 fn ask(engine: &mut Engine, id: u64, method: &str, params: Value) -> Value {
     let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
-    let line = format!("{request}\n");
-    engine.space()[..line.len()].copy_from_slice(line.as_bytes());
-    engine.fill(line.len());
+    send(engine, &format!("{request}\n"));
     engine.serve();
-    let said = std::str::from_utf8(engine.pending()).unwrap().to_owned();
-    engine.consume(said.len());
+    let said = taken(engine);
     assert_eq!(said.matches('\n').count(), 1, "{said}");
     let reply: Value = serde_json::from_str(&said).unwrap();
     assert_eq!(reply["id"], id);
@@ -162,6 +173,35 @@ fn a_result_that_does_not_fit_is_an_internal_error_and_the_next_one_is_served() 
     assert_eq!(reply["error"]["code"], -32603);
     let reply = call(&mut engine, "hello", json!({}));
     assert_eq!(reply["result"]["content"][0]["text"], "Hello.\n");
+}
+
+/// An error's words stand in the text and, copied, in the structured content.
+#[test]
+fn an_error_that_fits_once_but_not_twice_is_an_internal_error() {
+    let server = Server::new(Info::new("demo", "0")).tool_fn(
+        ToolSpec::new("wail", "Fails at length.", OBJECT),
+        |call, reply| {
+            let words = "x".repeat(match call.arguments.get("bytes") {
+                Some(rocco::Value::Unsigned(bytes)) => bytes as usize,
+                _ => 0,
+            });
+            reply.error(ToolError {
+                code: "wailed",
+                what: format_args!("{words}"),
+                advice: "Go away",
+                retryable: false,
+            })
+        },
+    );
+    let (mut engine, _) = open(server, "2025-11-25");
+    let half = RESULTS_BYTES_MAX / 2;
+    for (bytes, fits) in [(half - 4096, true), (half + OUTBOX_HIGH_WATER_BYTES, false)] {
+        let reply = call(&mut engine, "wail", json!({"bytes": bytes}));
+        let error = &reply["result"]["structuredContent"]["error"];
+        let message = error["message"].as_str().map(str::len);
+        assert_eq!(message, fits.then_some(bytes + ". Go away.".len()));
+        assert_eq!(reply["error"]["code"] == -32603, !fits, "{bytes}");
+    }
 }
 
 #[test]
@@ -311,4 +351,39 @@ fn stateless_pages_share_one_scope_and_need_no_session() {
         stateless(json!({"cursor": "x"}), json!({})),
     );
     assert_eq!(reply["error"]["code"], -32602);
+}
+
+/// Each result has all that the server says of itself, so that together they pass the outbox.
+#[test]
+fn every_subscription_gets_a_whole_result_however_much_a_server_says_of_itself() {
+    let info = Info::new("demo", "0").icon(Icon {
+        src: format!("data:image/png;base64,{}", "A".repeat(210 << 10)).into(),
+        mime_type: None,
+    });
+    let mut engine = Server::new(info).into_engine();
+    for id in 0..SUBSCRIPTIONS_MAX {
+        let params = stateless(json!({"notifications": {}}), json!({}));
+        let method = "subscriptions/listen";
+        let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        send(&mut engine, &format!("{request}\n"));
+        engine.serve();
+        let said = taken(&mut engine);
+        assert!(said.contains("acknowledged"), "{said}");
+    }
+    engine.end_of_input();
+    let mut said = String::new();
+    while !engine.is_drained() {
+        engine.serve();
+        said += &taken(&mut engine);
+    }
+    assert!(said.ends_with('\n') && said.len() > SUBSCRIPTIONS_MAX * (210 << 10));
+    let replies = said.lines().map(|line| {
+        let reply: Value = serde_json::from_str(line).expect("a line is one whole JSON text");
+        if let Some(schemas) = support::schema::schemas() {
+            let checked = schemas.check("2026-07-28", Some("subscriptions/listen"), &reply);
+            checked.expect("the schema takes it");
+        }
+        reply["id"].as_u64().expect("a result has its id")
+    });
+    assert!(replies.eq(0..SUBSCRIPTIONS_MAX as u64));
 }

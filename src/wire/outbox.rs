@@ -197,6 +197,21 @@ mod tests {
     }
 
     #[test]
+    fn a_copy_that_overflows_leaves_no_byte() {
+        let mut outbox = Outbox::new();
+        outbox.begin_result();
+        outbox.put(b"copied");
+        let room = outbox.limit - outbox.tail;
+        outbox.put(&vec![b'x'; room - 6]);
+        outbox.put_again(0..6);
+        assert!(outbox.pending().ends_with(b"xcopied"));
+        let tail = outbox.tail;
+        outbox.put_again(0..1);
+        assert_eq!(outbox.tail, tail);
+        assert!(!outbox.end_result(), "the copy went into what errors need");
+    }
+
+    #[test]
     fn errors_fit_behind_the_largest_results() {
         let mut outbox = Outbox::new();
         outbox.put(&vec![b'u'; OUTBOX_HIGH_WATER_BYTES - 1]);

@@ -71,6 +71,7 @@ GONE = "EPIPE ECONNRESET"
 # How the session is connected, the call, the errors, the moments, what is expected.
 #   start      each time that the call is made between main and the first message, one by one;
 #   first      at the first time after the first reply;
+#   twice      at the first two times after the first reply;
 #   middle     in the midst of the session;
 #   always     at each time from the first message on;
 #   second     at every second time from the first reply on;
@@ -101,7 +102,8 @@ TABLE = [
           (read, GONE, "first middle always", "ended"),
           (read, "EIO", "first middle always", "line"),
           (write, "EINTR", "first middle second", "served"),
-          (write, "EAGAIN", "first", "served"),
+          # Room is asked for anew before each wait, so that it is told of though no edge comes.
+          (write, "EAGAIN", "first twice", "served"),
           (write, "EAGAIN", "middle second", "late"),
           (write, GONE, "first middle always", "ended"),
       )],
@@ -411,6 +413,8 @@ class Calls:
         steady = self.at(call, "steady") or served
         if moment == "first":
             return [str(steady[0])]
+        if moment == "twice":
+            return [f"{steady[0]}..{steady[0] + 1}"]
         if moment == "middle":
             return [str(steady[len(steady) // 2])]
         if moment == "second":

@@ -10,6 +10,8 @@
 //! - `ROCCO_SIM_SECONDS=600 cargo test --release --test simulator for_a_time -- --nocapture` runs
 //!   random seeds.
 //! - `ROCCO_SIM_SEED=7 cargo test --test simulator replay -- --nocapture` runs one.
+//! - `ROCCO_SIM_SEED=7 cargo test --test simulator replay_with_an_executor -- --nocapture` runs one
+//!   with an executor: a second, smaller world.
 //! - `ROCCO_SIM_MUTANTS=1 cargo test --test simulator planted` tests the simulator itself.
 
 mod simulator {
@@ -34,6 +36,8 @@ mod simulator {
     pub mod run;
     pub mod shrink;
 
+    pub mod executor;
+
     pub mod band;
 
     pub mod mutants;
@@ -43,10 +47,12 @@ use std::time::Duration;
 
 use simulator::band::{self, Validated};
 use simulator::plan::Plan;
-use simulator::{mutants, run, shrink};
+use simulator::{executor, mutants, run, shrink};
 
 /// How many seeds the fixed band and the commit's band have.
 const BAND: u64 = 300;
+/// How many seeds with an executor.
+const EXECUTOR_BAND: u64 = 80;
 /// How many of the fixed band have all their replies validated.
 const VALIDATED: u64 = 30;
 
@@ -78,6 +84,42 @@ fn the_band_of_the_commit_holds() {
     let commit = band::commit();
     let seeds: Vec<u64> = (0..BAND).map(|index| commit.wrapping_add(index)).collect();
     show("the commit's band", band::run(&seeds, Validated::Some));
+}
+
+/// Sessions with an executor, each of which is short.
+#[test]
+fn the_fixed_band_holds_with_an_executor() {
+    with_an_executor(0..EXECUTOR_BAND);
+}
+
+#[test]
+fn the_band_of_the_commit_holds_with_an_executor() {
+    let commit = band::commit();
+    with_an_executor((0..EXECUTOR_BAND).map(|index| commit.wrapping_add(index)));
+}
+
+fn with_an_executor(seeds: impl Iterator<Item = u64>) {
+    let (mut count, mut replies, mut strikes) = (0, 0, 0);
+    for seed in seeds {
+        match executor::twice(seed) {
+            Ok(world) => {
+                count += 1;
+                replies += world.replies;
+                strikes += world.strikes;
+            }
+            Err(fault) => panic!("{fault}"),
+        }
+    }
+    println!(
+        "with an executor: {count} seeds, each run twice: {replies} replies, {strikes} faults"
+    );
+}
+
+#[test]
+fn replay_with_an_executor() {
+    if let Ok(seed) = std::env::var("ROCCO_SIM_SEED") {
+        with_an_executor(std::iter::once(seed.parse().expect("a seed is a number")));
+    }
 }
 
 #[test]

@@ -17,7 +17,7 @@ struct Mutant {
     replace: &'static str,
 }
 
-const MUTANTS: [Mutant; 17] = [
+const MUTANTS: [Mutant; 24] = [
     Mutant {
         name: "a byte is dropped on a partial write",
         file: "event_loop/drive.rs",
@@ -127,6 +127,48 @@ const MUTANTS: [Mutant; 17] = [
         file: "event_loop/drive.rs",
         find: "if self.busy_turns > BUSY_TURNS_MAX {",
         replace: "if self.busy_turns > u32::MAX - BUSY_TURNS_MAX {",
+    },
+    Mutant {
+        name: "an executor's silence is never noticed",
+        file: "port/clock.rs",
+        find: "if ending || until_ms.is_some_and(|until_ms| until_ms <= self.now_ms) {",
+        replace: "if ending || until_ms.is_some_and(|until_ms| until_ms == 0) {",
+    },
+    Mutant {
+        name: "a greeting is waited for for ever",
+        file: "port/clock.rs",
+        find: "            && until_ms <= self.now_ms\n        {",
+        replace: "            && until_ms == 0\n        {",
+    },
+    Mutant {
+        name: "a wait does not end at its time",
+        file: "port/clock.rs",
+        find: "if self.ending_ms.is_some() || until_ms <= self.now_ms {",
+        replace: "if self.ending_ms.is_some() || until_ms == 0 {",
+    },
+    Mutant {
+        name: "calls under way outlive the client",
+        file: "port/clock.rs",
+        find: "self.ending_ms = Some(self.now_ms + EXECUTOR_END_MS);",
+        replace: "self.ending_ms = Some(self.now_ms + 1000 * EXECUTOR_END_MS);",
+    },
+    Mutant {
+        name: "a channel that is done with is not closed",
+        file: "event_loop/relay.rs",
+        find: "channel.close();",
+        replace: "",
+    },
+    Mutant {
+        name: "who waits for a first connection is not told that there is none",
+        file: "port/clock.rs",
+        find: "pending.stage = Stage::Refused(Why::Absent);",
+        replace: "",
+    },
+    Mutant {
+        name: "the end does not wait for what is owed",
+        file: "engine.rs",
+        find: "drained && !self.session.is_owing()",
+        replace: "drained",
     },
 ];
 

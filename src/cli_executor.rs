@@ -99,8 +99,10 @@ pub(crate) fn main(arguments: &[OsString]) -> Option<ExitCode> {
     let (first, rest) = arguments.split_first()?;
     let done = match (first.to_str()?, rest.first().and_then(|word| word.to_str())) {
         (guard::COMMAND, _) => {
-            let (stdin, argv) = rest.split_first()?;
-            return Some(guard::main(Path::new(stdin), argv));
+            let [stdin, dir, argv @ ..] = rest else {
+                return None;
+            };
+            return Some(guard::main(Path::new(stdin), Path::new(dir), argv));
         }
         ("executor", Some("--help" | "-h")) | ("help", Some("executor")) => {
             return Some(crate::print(EXECUTOR_HELP));

@@ -86,11 +86,9 @@ impl Guarded {
     /// The guard cannot be started. Whether the program can is told by its end.
     pub fn start(program: &Program) -> io::Result<Self> {
         let mut command = Command::new("/proc/self/exe");
-        command.arg(COMMAND).arg(&program.stdin).args(&program.argv);
-        command
-            .current_dir(&program.dir)
-            .env_clear()
-            .envs(program.env.iter().cloned());
+        command.arg(COMMAND).arg(&program.stdin).arg(&program.dir);
+        command.args(&program.argv);
+        command.env_clear().envs(program.env.iter().cloned());
         command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -211,9 +209,10 @@ fn read_report(report: &str) -> (Ending, u64) {
     }
 }
 
-/// What the guard does: `stdin` is the file that the program reads, `argv` is the program.
-pub fn main(stdin: &Path, argv: &[OsString]) -> ExitCode {
-    let line = match start(stdin, argv) {
+/// What the guard does: `stdin` is the file that the program reads, `dir` is where it runs, `argv`
+/// is the program. The guard itself stays out of the way of what is in that directory.
+pub fn main(stdin: &Path, dir: &Path, argv: &[OsString]) -> ExitCode {
+    let line = match start(stdin, dir, argv) {
         Ok(program) => {
             let is_sandbox = argv
                 .first()
@@ -228,12 +227,13 @@ pub fn main(stdin: &Path, argv: &[OsString]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn start(stdin: &Path, argv: &[OsString]) -> io::Result<u32> {
+fn start(stdin: &Path, dir: &Path, argv: &[OsString]) -> io::Result<u32> {
     process::adopt_orphans()?;
     let (program, arguments) = argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let output = io::stderr().as_fd().try_clone_to_owned()?;
     let mut command = Command::new(program);
-    command.args(arguments).stdin(File::open(stdin)?);
+    command.args(arguments).current_dir(dir);
+    command.stdin(File::open(stdin)?);
     command.stdout(output.try_clone()?).stderr(output);
     process::in_own_session(&mut command);
     process::dying_with_this(&mut command);

@@ -81,12 +81,14 @@ pub enum Code {
     ShuttingDown,
     /// The executor does not offer it.
     Unsupported,
+    /// The executor cannot keep the task, or read a part of it.
+    Storage,
 }
 
 /// A code, its name, whether the same call may succeed later, and what to do.
 type Row = (Code, &'static str, bool, &'static str);
 
-const ROWS: [Row; 14] = [
+const ROWS: [Row; 15] = [
     (
         Code::InvalidArguments,
         "invalid_arguments",
@@ -170,6 +172,12 @@ const ROWS: [Row; 14] = [
         "unsupported",
         false,
         "Do without it, or tell the user",
+    ),
+    (
+        Code::Storage,
+        "storage",
+        true,
+        "Tell the user, whose disk may be full, before you call again",
     ),
 ];
 

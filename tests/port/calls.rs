@@ -189,6 +189,7 @@ fn every_error_of_the_readme_is_reached() {
         ("depth_exceeded", false),
         ("shutting_down", true),
         ("unsupported", false),
+        ("storage", true),
     ] {
         let said = front.submit(&format!("refuse {code}"));
         assert_eq!(said["error"]["retry_after_ms"], 1234);

@@ -69,7 +69,11 @@ fn peer() -> Peer {
 
 #[tokio::main]
 async fn documented() -> Outcome {
-    peer().serve(rmcp::transport::stdio()).await?.waiting().await?;
+    peer()
+        .serve(rmcp::transport::stdio())
+        .await?
+        .waiting()
+        .await?;
     Ok(())
 }
 

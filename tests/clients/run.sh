@@ -97,6 +97,7 @@ if [[ $which != handshake && " ${server[*]} " != *" --executor "* ]]; then
     drive "sdk2 executor" node "$here/node/sdk2.mjs" default
     drive "mcp2 executor" "$here/python/.venv2/bin/python" "$here/python/mcp2.py" auto
     drive "rmcp executor" "$here/rmcp/target/debug/rmcp-client" discover
+    drive "mcp2 work" "$here/python/.venv2/bin/python" "$here/python/work.py"
 fi
 
 echo "$passed passed, $failed failed"

@@ -246,11 +246,12 @@ class Session:
                                                    if self.spoke() else "")
         if self.fate == "killed":
             return difference(self.want, came, whole=False)
-        # A server that has lost its parent serves what is there, a cut last line included.
+        # A server that has lost its parent serves what is there, a cut last line included, but for
+        # a terminal, which keeps that to itself.
         cut = self.data[: self.sent].rpartition(b"\n")[2]
-        if cut and came and came[-1] == "none error -32700":
-            came.pop()
         owed = self.want[: self.owed[bisect.bisect_right(self.ends, self.sent)]]
+        if cut and len(came) > len(owed) and came[-1] == "none error -32700":
+            came.pop()
         whole = difference(owed, came, whole=True)
         return whole and (difference(self.want, came, whole=False)
                           or (whole if len(came) < len(owed) else ""))

@@ -10,5 +10,5 @@ command -v valgrind >/dev/null || { echo "valgrind is not installed" >&2; exit 1
 cargo build --locked --quiet --profile bench --example steady
 valgrind --tool=callgrind --callgrind-out-file="$out/callgrind.$kind" \
   target/release/examples/steady "$kind" "$count" 2>&1 | grep -E 'Collected' || true
-callgrind_annotate "$out/callgrind.$kind" 2>/dev/null | grep -E '^ *[0-9,]+ \(' | head -25
+callgrind_annotate "$out/callgrind.$kind" 2>/dev/null | grep -E '^ *[0-9,]+ \(' | sed -n 1,25p
 echo "whole record: $out/callgrind.$kind (callgrind_annotate, kcachegrind)"

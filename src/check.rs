@@ -49,7 +49,7 @@ pub(crate) fn run(options: &Mcp, out: &mut impl Write) -> io::Result<ExitCode> {
     let program = std::env::current_exe()?;
     let arguments = std::env::args_os().skip(1);
     let arguments: Vec<_> = arguments.filter(|argument| argument != "--check").collect();
-    let words = arguments.iter().map(|word| word.to_string_lossy());
+    let words = arguments.iter().map(|word| quoted(&word.to_string_lossy()));
     let words = words.collect::<Vec<_>>().join(" ");
     writeln!(out, "command     {} {words}", program.display())?;
     let started = Instant::now();
@@ -93,6 +93,15 @@ pub(crate) fn run(options: &Mcp, out: &mut impl Write) -> io::Result<ExitCode> {
             Ok(ExitCode::FAILURE)
         }
     }
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./=:,".contains(&byte);
+    if !word.is_empty() && word.bytes().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// Says hello to an executor, as a front does, and tells what it answers.
@@ -285,4 +294,22 @@ fn answer(result: Object<'_>) -> Option<String> {
     };
     let first = content.iter().next()?.as_object()?;
     Some(first.get("text")?.as_str()?.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_shown_as_a_shell_takes_it() {
+        for (word, shown) in [
+            ("mcp", "mcp"),
+            ("--executor", "--executor"),
+            ("rocco executor -- sed", "'rocco executor -- sed'"),
+            ("it's", r"'it'\''s'"),
+            ("", "''"),
+        ] {
+            assert_eq!(quoted(word), shown);
+        }
+    }
 }

@@ -8,7 +8,7 @@
 //! - `cargo test --test simulator` runs the seeds that ever failed, a fixed band and a band that
 //!   the commit decides.
 //! - `ROCCO_SIM_SECONDS=600 cargo test --release --test simulator for_a_time -- --nocapture` runs
-//!   random seeds.
+//!   random seeds, and then a quarter of the time those with an executor.
 //! - `ROCCO_SIM_SEED=7 cargo test --test simulator replay -- --nocapture` runs one.
 //! - `ROCCO_SIM_SEED=7 cargo test --test simulator replay_with_an_executor -- --nocapture` runs one
 //!   with an executor: a second, smaller world.
@@ -43,7 +43,9 @@ mod simulator {
     pub mod mutants;
 }
 
-use std::time::Duration;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher as _;
+use std::time::{Duration, Instant};
 
 use simulator::band::{self, Validated};
 use simulator::plan::Plan;
@@ -153,4 +155,7 @@ fn for_a_time() {
     };
     let time = Duration::from_secs(seconds.parse().expect("a time is a number of seconds"));
     show("random seeds", band::run_for(time));
+    let until = Instant::now() + time / 4;
+    let seeds = (RandomState::new().hash_one(0)..).take_while(|_| Instant::now() < until);
+    with_an_executor(seeds);
 }

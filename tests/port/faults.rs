@@ -165,9 +165,13 @@ fn an_executor_is_known_to_have_ended_though_its_pipe_is_held() {
         place.count("start") > 1
     });
     front.close();
-    // What has made itself a session of its own is not the front's to end.
-    for (process, line) in place.processes() {
-        assert!(line.starts_with("sleep"), "{line}");
+    // What has made itself a session of its own is not the front's to end. It may be on its way to
+    // become what it is.
+    super::front::wait_until("nothing but sleep is left", || {
+        let mut left = place.processes().into_iter();
+        left.all(|(_, line)| line.starts_with("sleep"))
+    });
+    for (process, _) in place.processes() {
         super::front::signal(process, "KILL");
     }
     place.nothing_is_left();

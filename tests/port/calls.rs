@@ -408,16 +408,15 @@ fn no_control_characters_come_through() {
         let mut strings = Vec::new();
         let mut look =
             |reply: Value| strings_of(&reply["result"]["structuredContent"], &mut strings);
-        let id = front.begin_submit("ansi stay queued");
-        let reply = front.reply(id);
+        let reply = front.reply_surely("larry_submit_task", submission("ansi stay queued"));
         let result = &reply["result"];
-        let task = match result["taskId"].as_str() {
-            Some(task) => task.to_owned(),
-            None => result["structuredContent"]["task_id"]
-                .as_str()
-                .unwrap()
-                .to_owned(),
-        };
+        let known = [
+            &result["taskId"],
+            &result["structuredContent"]["task_id"],
+            &result["structuredContent"]["error"]["details"]["task_id"],
+        ];
+        let task = known.into_iter().find_map(Value::as_str).unwrap();
+        let task = task.to_owned();
         look(json!({"result": {"structuredContent": result}}));
         front.await_state(&task, "queued");
         front.submit_surely("release");
@@ -430,8 +429,7 @@ fn no_control_characters_come_through() {
             ),
             ("larry_cancel_task", json!({"task_id": task})),
         ] {
-            let id = front.begin(tool, arguments);
-            look(front.reply(id));
+            look(front.reply_surely(tool, arguments));
         }
         if era == TASKS {
             let reply = front.request("tasks/get", json!({"taskId": task}));

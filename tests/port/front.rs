@@ -361,8 +361,23 @@ impl Front {
 
     /// Calls a tool; what its result says, in whatever form.
     pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> Value {
-        let id = self.begin(tool, arguments);
-        self.answer(id)
+        Self::said(&self.reply_surely(tool, arguments))
+    }
+
+    /// Calls a tool, again where an executor on a busy machine needs longer than a call is given.
+    /// A submit is never called again: it may have been taken.
+    pub(crate) fn reply_surely(&mut self, tool: &str, arguments: Value) -> Value {
+        loop {
+            let id = self.begin(tool, arguments.clone());
+            let reply = self.reply(id);
+            let late = reply["result"]["content"][0]["text"]
+                .as_str()
+                .is_some_and(|text| text.starts_with("executor_timeout:"));
+            if !late || tool == "larry_submit_task" {
+                return reply;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 
     /// What the result of a call says. The text says it in every revision.
@@ -424,10 +439,9 @@ impl Front {
     }
 
     pub(crate) fn status(&mut self, task: &str, wait_s: u64) -> Value {
-        self.call(
-            "larry_task_status",
-            json!({"task_id": task, "wait_s": wait_s}),
-        )
+        let arguments = json!({"task_id": task, "wait_s": wait_s});
+        let id = self.begin("larry_task_status", arguments);
+        self.answer(id)
     }
 
     /// Asks how a task stands until there is an answer.

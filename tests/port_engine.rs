@@ -123,6 +123,22 @@ fn a_submit_that_was_refused_never_leaves() {
     world.settle(false);
 }
 
+/// A line of which the first byte has left is sent to its end, though its call was given up.
+#[test]
+fn a_submit_that_has_begun_to_leave_is_sent_to_its_end() {
+    let mut world = World::new();
+    world.play(Move::Available(true));
+    world.play(Move::Ask(Call::Submit(0)));
+    world.play(Move::ExecutorReads(0));
+    world.play(Move::Answer(0, 0));
+    world.play(Move::ExecutorReads(1));
+    world.play(Move::Pass(2_000));
+    assert_eq!(world.last_code(), Some("executor_timeout"));
+    world.play(Move::ExecutorReads(usize::MAX));
+    assert_eq!(world.submits_that_came(), 1);
+    world.settle(false);
+}
+
 /// A task is forgotten when too many others are known, but not by those who wait for it.
 #[test]
 fn a_wait_outlives_the_memory_of_its_task() {

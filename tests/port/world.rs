@@ -596,12 +596,25 @@ impl World {
         );
         if let Some(goal) = open.goal {
             // A part of its line may be on its way, which has to be sent to its end.
-            let begun = String::from_utf8_lossy(&self.heard).contains("task/submit");
-            if !begun {
+            if !self.line_on_its_way().contains(&goal) {
                 self.judged.insert(goal);
             }
         }
         self.replies.push(reply);
+    }
+
+    /// The line of which the executor has read a part, with what it has not read.
+    fn line_on_its_way(&mut self) -> String {
+        let mut line = self.heard.clone();
+        if let Some(port) = self.engine.port().filter(|_| !line.is_empty()) {
+            line.extend(
+                port.pending()
+                    .split_inclusive(|byte| *byte == b'\n')
+                    .next()
+                    .unwrap_or(b""),
+            );
+        }
+        String::from_utf8_lossy(&line).into_owned()
     }
 
     /// The client reads again, time passes, and everything owed has come.

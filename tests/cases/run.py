@@ -10,6 +10,7 @@ import glob
 import json
 import os
 import re
+import signal
 import sys
 import threading
 import time
@@ -409,6 +410,8 @@ def recorder(path):
 
 
 def main():
+    # A server keeps an ignored hang-up, as nohup wants it. What is handled here is not inherited.
+    signal.signal(signal.SIGHUP, lambda *_: None)
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--only", action="append", metavar="ID", default=[],
                            help="this case, or those of a pattern; may be repeated")

@@ -2,7 +2,8 @@
 
 use std::hint::black_box;
 
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use criterion::measurement::WallTime;
+use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
 use rocco::engine::Engine;
 use rocco::task::submit::SubmitTask;
 use rocco::{Info, Server};
@@ -50,11 +51,32 @@ const FRAMES: [(&str, &str, &str); 5] = [
     ),
 ];
 
-/// One frame through the engine. Every bench checks its answer.
-fn exchange(engine: &mut Engine, frame: &[u8], wanted_end: &[u8]) {
-    engine.space()[..frame.len()].copy_from_slice(frame);
-    engine.fill(frame.len());
-    engine.serve();
+const PIPELINED: usize = 64;
+
+/// An engine of which a session is open.
+fn engine() -> Engine {
+    let server = Server::new(Info::new("rocco", "0")).tool(SubmitTask);
+    let mut engine = server.into_engine();
+    put(&mut engine, INITIALIZE.as_bytes());
+    take(&mut engine, b"}}\n");
+    engine
+}
+
+/// Input arrives, as much at a time as there is room for, and is looked at.
+fn put(engine: &mut Engine, mut bytes: &[u8]) {
+    while !bytes.is_empty() {
+        let space = engine.space();
+        let count = bytes.len().min(space.len());
+        assert!(count > 0, "there is room for input");
+        space[..count].copy_from_slice(&bytes[..count]);
+        engine.fill(count);
+        engine.serve();
+        bytes = &bytes[count..];
+    }
+}
+
+/// What was answered is sent. Every bench checks it.
+fn take(engine: &mut Engine, wanted_end: &[u8]) {
     let reply = black_box(engine.pending());
     assert!(
         reply.ends_with(wanted_end),
@@ -64,19 +86,72 @@ fn exchange(engine: &mut Engine, frame: &[u8], wanted_end: &[u8]) {
     engine.consume(reply.len());
 }
 
-fn frames(criterion: &mut Criterion) {
+/// Bytes in to bytes out, of one input after the other.
+fn measure(group: &mut BenchmarkGroup<'_, WallTime>, name: &str, input: &[u8], wanted_end: &[u8]) {
+    let mut engine = engine();
+    group.bench_function(name, |bencher| {
+        bencher.iter(|| {
+            put(&mut engine, input);
+            take(&mut engine, wanted_end);
+        });
+    });
+}
+
+fn kinds(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("engine");
     for (name, frame, wanted_end) in FRAMES {
-        let server = Server::new(Info::new("rocco", "0")).tool(SubmitTask);
-        let mut engine = server.into_engine();
-        exchange(&mut engine, INITIALIZE.as_bytes(), b"}}\n");
         group.throughput(Throughput::Bytes(frame.len() as u64));
-        group.bench_function(name, |bencher| {
-            bencher.iter(|| exchange(&mut engine, frame.as_bytes(), wanted_end.as_bytes()));
-        });
+        measure(&mut group, name, frame.as_bytes(), wanted_end.as_bytes());
     }
     group.finish();
 }
 
-criterion_group!(benches, frames);
+/// A ping whose line is so long, LF included: the rest of it is one string.
+fn ping_of(bytes: usize) -> String {
+    let (head, tail) = (
+        r#"{"id":7,"method":"ping","params":{"_":""#,
+        "\"},\"jsonrpc\":\"2.0\"}\n",
+    );
+    let padding = bytes.saturating_sub(head.len() + tail.len());
+    format!("{head}{}{tail}", "x".repeat(padding))
+}
+
+fn sizes(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("engine/frame_bytes");
+    for bytes in [64, 512, 4 << 10, 32 << 10, 256 << 10, 1 << 20] {
+        let frame = ping_of(bytes);
+        group.throughput(Throughput::Bytes(frame.len() as u64));
+        measure(&mut group, &bytes.to_string(), frame.as_bytes(), b"{}}\n");
+    }
+    group.finish();
+}
+
+/// The same frames, when they come in the most and in the least favourable way.
+fn arrivals(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("engine");
+    let (_, list, list_end) = FRAMES[1];
+    group.throughput(Throughput::Elements(PIPELINED as u64));
+    let frames = list.repeat(PIPELINED);
+    measure(
+        &mut group,
+        "tools_list_64_pipelined",
+        frames.as_bytes(),
+        list_end.as_bytes(),
+    );
+
+    let (_, call, call_end) = FRAMES[2];
+    group.throughput(Throughput::Elements(1));
+    let mut engine = engine();
+    group.bench_function("tools_call_byte_by_byte", |bencher| {
+        bencher.iter(|| {
+            for byte in call.as_bytes().chunks(1) {
+                put(&mut engine, byte);
+            }
+            take(&mut engine, call_end.as_bytes());
+        });
+    });
+    group.finish();
+}
+
+criterion_group!(benches, kinds, sizes, arrivals);
 criterion_main!(benches);

@@ -1,0 +1,136 @@
+//! The stages that a frame passes, apart: framing, parsing, dispatch and writing, of a call with a
+//! typical task. What the engine takes for it is about their sum.
+
+use std::hint::black_box;
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use rocco::engine::Engine;
+use rocco::limits::FRAME_PADDING_BYTES;
+use rocco::wire::framer::{Framer, Next};
+use rocco::wire::json::{Parser, Value};
+use rocco::wire::message::Message;
+use rocco::wire::outbox::Outbox;
+use rocco::wire::ring::Ring;
+use rocco::wire::writer::Sink;
+use rocco::{Answered, Call, Info, Reply, Server, Tool, ToolSpec};
+
+const INITIALIZE: &str = concat!(
+    r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","#,
+    r#""capabilities":{},"clientInfo":{"name":"t","version":"0"}}}"#,
+    "\n",
+);
+
+const CALL: &str = concat!(
+    r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"larry_submit_task","#,
+    r#""arguments":{"goal":"Stop after five attempts.","repo":"/srv/uploader","#,
+    r#""files":["src/upload.rs"],"acceptance":["the tests pass"]}}}"#,
+    "\n"
+);
+
+const ANSWER: &str = "No executor is connected, so the task was not submitted. Do the task yourself \
+                      or tell the user, who can start rocco mcp with \"--executor\".";
+
+/// A tool of the same name that looks at nothing.
+struct Empty;
+
+impl Tool for Empty {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec::new("larry_submit_task", "Nothing.", r#"{"type":"object"}"#)
+    }
+
+    fn call(&mut self, _: Call<'_>, reply: Reply<'_>) -> Answered {
+        reply.text("")
+    }
+}
+
+fn framing(criterion: &mut Criterion) {
+    let (mut ring, mut framer) = (Ring::new(), Framer::new());
+    criterion.bench_function("stages/framing", |bencher| {
+        bencher.iter(|| {
+            ring.space()[..CALL.len()].copy_from_slice(CALL.as_bytes());
+            ring.fill(CALL.len());
+            let Next::Frame { bytes } = framer.next(&mut ring) else {
+                panic!("a frame is there");
+            };
+            assert_eq!(
+                black_box(ring.frame_mut(bytes)).len(),
+                bytes + FRAME_PADDING_BYTES
+            );
+            framer.consume(&mut ring, bytes);
+        });
+    });
+}
+
+/// A parse spoils its frame, so that each one begins with a copy.
+fn parsing(criterion: &mut Criterion) {
+    let mut parser = Parser::new();
+    let mut frame = vec![0; CALL.len() + FRAME_PADDING_BYTES];
+    criterion.bench_function("stages/parsing", |bencher| {
+        bencher.iter(|| {
+            frame[..CALL.len()].copy_from_slice(CALL.as_bytes());
+            let document = parser.parse(&mut frame, CALL.len()).expect("it is JSON");
+            assert!(matches!(black_box(document.root()), Value::Object(_)));
+            parser.recycle(document);
+        });
+    });
+}
+
+/// What a message is, out of a frame that was parsed once.
+fn taking_apart(criterion: &mut Criterion) {
+    let mut parser = Parser::new();
+    let mut frame = vec![0; CALL.len() + FRAME_PADDING_BYTES];
+    frame[..CALL.len()].copy_from_slice(CALL.as_bytes());
+    let document = parser.parse(&mut frame, CALL.len()).expect("it is JSON");
+    criterion.bench_function("stages/taking_apart", |bencher| {
+        bencher.iter(|| {
+            let message = Message::of(black_box(document.root()));
+            assert!(matches!(message, Message::Request(_)));
+        });
+    });
+}
+
+/// The whole way to a tool and back, of a tool that does nothing: what is left of it without
+/// framing and parsing is dispatch.
+fn way_to_a_tool(criterion: &mut Criterion) {
+    let mut engine: Engine = Server::new(Info::new("rocco", "0"))
+        .tool(Empty)
+        .into_engine();
+    let mut exchange = |line: &str| {
+        engine.space()[..line.len()].copy_from_slice(line.as_bytes());
+        engine.fill(line.len());
+        engine.serve();
+        let count = black_box(engine.pending()).len();
+        assert!(count > 0);
+        engine.consume(count);
+    };
+    exchange(INITIALIZE);
+    criterion.bench_function("stages/way_to_a_tool", |bencher| {
+        bencher.iter(|| exchange(CALL));
+    });
+}
+
+fn writing(criterion: &mut Criterion) {
+    let mut outbox = Outbox::new();
+    criterion.bench_function("stages/writing", |bencher| {
+        bencher.iter(|| {
+            outbox.begin_frame();
+            Sink::plain(&mut outbox).object(|object| {
+                object.unsigned("id", 7);
+                object.string("text", black_box(ANSWER));
+            });
+            let count = black_box(outbox.pending()).len();
+            assert!(count > ANSWER.len());
+            outbox.consume(count);
+        });
+    });
+}
+
+criterion_group!(
+    benches,
+    framing,
+    parsing,
+    taking_apart,
+    way_to_a_tool,
+    writing
+);
+criterion_main!(benches);

@@ -342,3 +342,35 @@ pub fn kill_strays(limit: Duration) {
         std::thread::sleep(Duration::from_millis(1));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_takes_too_long_is_ended_with_its_group() {
+        let mut command = Command::new("sleep");
+        command.arg("3600").stdout(Stdio::piped());
+        let outcome = output(&mut command, Duration::from_millis(20), 1024);
+        assert_eq!(
+            outcome.map(drop).map_err(|error| error.kind()),
+            Err(io::ErrorKind::TimedOut)
+        );
+        let this = std::process::id();
+        let left = parents().into_iter().filter(|(pid, parent)| {
+            let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+            *parent == this && name == "sleep\n"
+        });
+        assert_eq!(left.count(), 0);
+    }
+
+    #[test]
+    fn output_is_taken_to_its_bound() {
+        let mut command = Command::new("head");
+        command
+            .args(["-c", "100", "/dev/zero"])
+            .stdout(Stdio::piped());
+        let output = output(&mut command, Duration::from_secs(3600), 10);
+        assert_eq!(output.map(|output| output.stdout.len()).ok(), Some(10));
+    }
+}

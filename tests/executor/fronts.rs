@@ -1,7 +1,9 @@
 //! What fronts ask, and what they are answered.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::net::UnixStream;
 
 use serde_json::{Value, json};
 
@@ -256,6 +258,44 @@ fn a_socket_that_was_left_is_replaced_and_one_that_others_reach_is_refused() {
     let refused = bench.refused(&["--socket", &public.join("socket").to_string_lossy()]);
     assert_eq!(refused.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&refused.stderr).contains("mode 0700"));
+}
+
+/// The modes of the files keep others out, and so does the executor when somebody has loosened them.
+#[test]
+fn another_user_is_not_heard() {
+    // SAFETY: geteuid(2) takes nothing and cannot fail.
+    if unsafe { libc::geteuid() } != 0 {
+        println!("skipped: only root can act as another user");
+        return;
+    }
+    let bench = Bench::new("stranger");
+    let _daemon = bench.daemon(&[]);
+    let socket = bench.socket();
+    let loosen = |path: &std::path::Path| {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o777)).unwrap();
+    };
+    let inside = socket
+        .ancestors()
+        .take_while(|path| path.starts_with(&bench.root));
+    inside.for_each(loosen);
+    let hello = r#"{"jsonrpc":"2.0","id":1,"method":"hello","params":{"protocol":"rocco-exec/1"}}"#;
+    let ask = move || {
+        let mut stream = UnixStream::connect(&socket).unwrap();
+        let mut line = String::new();
+        // Whoever is not heard may find the socket closed before having written.
+        let _ = stream.write_all(format!("{hello}\n").as_bytes());
+        let _ = BufReader::new(stream).read_line(&mut line);
+        line
+    };
+    assert!(ask().contains("rocco-exec/1"));
+    let stranger = std::thread::spawn(move || {
+        // The call itself changes this thread alone, where the library's would change them all.
+        // SAFETY: setresuid(2) takes three integers.
+        let outcome = unsafe { libc::syscall(libc::SYS_setresuid, -1, 65_534, -1) };
+        assert_eq!(outcome, 0);
+        ask()
+    });
+    assert_eq!(stranger.join().unwrap(), "");
 }
 
 /// The whole way: a client of `rocco mcp`, which is a front of the daemon.

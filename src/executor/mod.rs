@@ -16,6 +16,7 @@ pub mod json;
 pub mod policy;
 pub mod process;
 pub mod queue;
+pub mod repo;
 pub mod sandbox;
 pub mod scope;
 pub mod serve;
@@ -44,6 +45,7 @@ use journal::{Journal, Refused};
 use policy::{Config, Policy};
 use process::EndSignals;
 use queue::{Entry, Queue, Stop};
+use repo::Repo;
 use serve::Front;
 use state::{Outcome, State};
 use task::Task;
@@ -342,7 +344,8 @@ impl Shared {
         };
         for task in past {
             // The repository may be gone as well.
-            let _ = self.git.unpin(&task.repo_real, task.id);
+            let repo = Repo::open_again(&task.repo_real, &self.policy.allow);
+            let _ = repo.map(|repo| self.git.unpin(&repo, task.id));
             let mut queue = locked(&self.queue);
             match self.journal.expire(task.id) {
                 Ok(()) => queue.remove(task.id),

@@ -8,6 +8,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use super::queue::{Admission, Entry};
+use super::repo::Repo;
 use super::state::State;
 use super::task::Task;
 use super::work::{Before, instructions};
@@ -392,9 +393,9 @@ impl Connection<'_> {
             Admission::New => {}
             admission => return self.admitted(&admission),
         }
-        let before = self.look_at(&mut task)?;
+        let (repo, before) = self.look_at(&mut task)?;
         let goal = instructions(&task.content, before.as_ref());
-        let (git, repo, id) = (&self.shared.git, task.repo_real.clone(), task.id);
+        let (git, id) = (&self.shared.git, task.id);
         git.pin(&repo, id, &task.base).map_err(invalid)?;
         let admission = {
             let mut queue = locked(&self.shared.queue);
@@ -459,10 +460,10 @@ impl Connection<'_> {
     }
 
     /// Looks at what a task names: the repository, the files, the gates, the earlier task.
-    fn look_at(&self, task: &mut Task) -> Result<Option<Before>, Refusal> {
+    fn look_at(&self, task: &mut Task) -> Result<(Repo, Option<Before>), Refusal> {
         let (shared, content) = (self.shared, &task.content);
         let invalid = |what: String| Refusal::of("invalid_arguments", what);
-        let repo = shared.git.resolve(&content.repo, &shared.policy.allow);
+        let repo = shared.git.open(&content.repo, &shared.policy.allow);
         let repo = repo.map_err(|refused| match refused {
             Refused::NotAllowed(what) => Refusal::of("repo_not_allowed", what),
             Refused::Unusable(what) => invalid(what),
@@ -470,7 +471,7 @@ impl Connection<'_> {
         let files = content.files.iter().flatten();
         if let Some(file) = files
             .into_iter()
-            .find(|file| !scope::lies_within(&repo, file))
+            .find(|file| !scope::lies_within(repo.real(), file))
         {
             let what = format!("{file:?} leads out of the repository");
             return Err(Refusal::of("path_not_allowed", what));
@@ -487,13 +488,13 @@ impl Connection<'_> {
             let (earlier, text) = self.earlier(id)?;
             before = Some(text);
             let result = workspace::result_ref(id);
-            if earlier.repo_real == repo && shared.git.commit(&repo, &result).is_ok() {
+            if earlier.repo_real == repo.real() && shared.git.commit(&repo, &result).is_ok() {
                 name = result;
             }
         }
         task.base = shared.git.commit(&repo, &name).map_err(invalid)?;
-        task.repo_real = repo;
-        Ok(before)
+        task.repo_real = repo.real().to_owned();
+        Ok((repo, before))
     }
 
     /// The task that is continued. It must have ended.

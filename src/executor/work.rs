@@ -13,6 +13,7 @@ use super::guard::{Ended, Ending, Guarded, Program};
 use super::journal::Log;
 use super::policy::Policy;
 use super::queue::Stop;
+use super::repo::Repo;
 use super::sandbox::Room;
 use super::state::State;
 use super::task::{Content, Task};
@@ -32,6 +33,8 @@ struct Work<'s> {
     shared: &'s Shared,
     task: Arc<Task>,
     dir: PathBuf,
+    /// The repository, once it is there.
+    repo: Option<Repo>,
     deadline: Instant,
     findings: Findings,
 }
@@ -47,6 +50,7 @@ pub fn run(shared: &Shared, task: &Arc<Task>) {
         shared,
         task: Arc::clone(task),
         dir: shared.journal.place().dir(task.id),
+        repo: None,
         deadline: Instant::now() + Duration::from_secs(deadline_s),
         findings: Findings {
             base: task.base.clone(),
@@ -81,20 +85,19 @@ impl Work<'_> {
 
     fn prepare(&mut self) -> Result<(), String> {
         self.say("clone", "");
-        let (git, repo) = (&self.shared.git, &self.task.repo_real);
-        // It was resolved when the task was accepted, and has to be what it was.
-        let real = Path::new(&self.task.content.repo).canonicalize();
-        if !real.is_ok_and(|real| real == *repo) {
-            return Err("the repository is no longer where it was".into());
-        }
-        git.clone_at(repo, &self.path("work"), &self.task.base)?;
+        let git = &self.shared.git;
+        // It was looked at when the task was accepted, and has to be what it was.
+        let repo = Repo::open_again(&self.task.repo_real, &self.shared.policy.allow);
+        let repo = repo.map_err(|_| "the repository is no longer where it was")?;
+        git.clone_at(&repo.place(), &self.path("work"), &self.task.base)?;
         let made = fs::create_dir_all(self.path("home"));
         made.map_err(|error| error.to_string())?;
-        if git.has_uncommitted(repo)? {
+        if git.has_uncommitted(&repo)? {
             let what = "the working tree has changes that are in no commit, which the task did \
                         not see";
             self.findings.warnings.push(what.into());
         }
+        self.repo = Some(repo);
         if let Some(why) = &self.shared.policy.no_sandbox {
             let what = format!("the task ran without a sandbox: {why}");
             self.findings.warnings.push(what);
@@ -222,7 +225,8 @@ impl Work<'_> {
             let what = format!("{place} is a repository of its own; its files were taken as files");
             self.findings.warnings.push(what);
         }
-        git.bare_clone(&task.repo_real, &own)?;
+        let repo = self.repo.as_ref().ok_or("there is no repository")?;
+        git.bare_clone(&repo.place(), &own)?;
         let title = task
             .content
             .goal
@@ -232,7 +236,6 @@ impl Work<'_> {
         let message = format!("{title}\n\nRocco-Task: {}", task.id);
         let head = git.commit_files(&own, &work, &task.base, &message)?;
         let Some(head) = head else { return Ok(()) };
-        let repo = &task.repo_real;
         git.deliver(&own, repo, task.id)?;
         let changes = git.changes(repo, &task.base, &head)?;
         git.diff(repo, &task.base, &head, &self.path("diff.patch"))?;
@@ -351,8 +354,11 @@ impl Work<'_> {
             let _ = fs::remove_dir_all(self.path(name));
         }
         if succeeded || self.findings.result_ref.is_some() {
-            let unpinned = self.shared.git.unpin(&self.task.repo_real, self.task.id);
-            self.findings.warnings.extend(unpinned.err());
+            let git = &self.shared.git;
+            let unpinned = self.repo.iter().map(|repo| git.unpin(repo, self.task.id));
+            self.findings
+                .warnings
+                .extend(unpinned.filter_map(Result::err));
         }
         let record = self.findings.record(&verdict, &self.dir.to_string_lossy());
         self.shared.finish(self.task.id, verdict.outcome, &record);

@@ -10,6 +10,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use super::process;
+use super::repo::Repo;
 use crate::limits::{GIT_OUTPUT_BYTES_MAX, GIT_TIMEOUT_S};
 use crate::task::id::TaskId;
 
@@ -75,7 +76,7 @@ impl Git {
 
     fn command(&self, dir: &Path) -> Command {
         let mut command = Command::new("git");
-        command.args(QUIET).arg("-C").arg(dir).env_clear();
+        command.args(QUIET).current_dir(dir).env_clear();
         command.env("PATH", super::policy::safe_path());
         command
             .env("LANG", "C.UTF-8")
@@ -98,9 +99,9 @@ impl Git {
     /// Runs a command of git's and takes what it prints.
     fn run(&self, mut command: Command) -> Result<Vec<u8>, String> {
         let limit = Duration::from_secs(GIT_TIMEOUT_S);
-        let what = command.get_args().skip(QUIET.len() + 2).find_map(|word| {
+        let what = command.get_args().skip(QUIET.len()).find_map(|word| {
             let word = word.to_str()?;
-            (!word.starts_with('-') && !word.contains('/')).then(|| word.to_owned())
+            (!word.starts_with('-') && !word.contains(['/', '='])).then(|| word.to_owned())
         });
         let what = what.unwrap_or_default();
         match process::output(&mut command, limit, GIT_OUTPUT_BYTES_MAX) {
@@ -121,74 +122,76 @@ impl Git {
         Ok(said.trim_end_matches('\n').to_owned())
     }
 
-    /// Resolves a repository, and finds out whether it may be worked in.
-    pub fn resolve(&self, repo: &str, allowed: &[PathBuf]) -> Result<PathBuf, Refused> {
-        let unusable = |error: String| Refused::Unusable(error);
-        let real = Path::new(repo).canonicalize();
-        let real = real.map_err(|error| unusable(format!("{repo:?} cannot be found: {error}")));
-        // Whether something is there is told only of places that are allowed.
-        let allowed_names = || {
+    /// Opens a repository, and finds out whether it may be worked in.
+    pub fn open(&self, repo: &str, allowed: &[PathBuf]) -> Result<Repo, Refused> {
+        let names = || {
             let names = allowed.iter().map(|path| path.display().to_string());
             names.collect::<Vec<_>>().join(", ")
         };
         let not_allowed = || {
-            let names = allowed_names();
+            let names = names();
             Refused::NotAllowed(format!(
                 "{repo:?} is not among the allowed repositories: {names}"
             ))
         };
-        let is_allowed = |path: &Path| allowed.iter().any(|root| path.starts_with(root));
-        let real = match real {
-            Ok(real) if is_allowed(&real) => real,
-            Err(error) if is_allowed(Path::new(repo)) => return Err(error),
+        let found = match Repo::open(Path::new(repo)) {
+            Ok(found) if found.lies_in(allowed) => found,
+            // Whether something is there is told only of places that are allowed.
+            Err(error) if allowed.iter().any(|root| Path::new(repo).starts_with(root)) => {
+                let what = format!("{repo:?} cannot be found: {error}");
+                return Err(Refused::Unusable(what));
+            }
             _ => return Err(not_allowed()),
         };
         let top = self
-            .say(&real, &["rev-parse", "--show-toplevel"])
-            .map_err(unusable)?;
-        if Path::new(&top) != real {
-            return Err(unusable(format!(
+            .say(&found.place(), &["rev-parse", "--show-toplevel"])
+            .map_err(Refused::Unusable)?;
+        if Path::new(&top) != found.real() {
+            return Err(Refused::Unusable(format!(
                 "{repo:?} is not the top of a repository, which is {top}"
             )));
         }
-        Ok(real)
+        Ok(found)
     }
 
     /// The commit that a name stands for.
-    pub fn commit(&self, repo: &Path, name: &str) -> Result<String, String> {
+    pub fn commit(&self, repo: &Repo, name: &str) -> Result<String, String> {
         let name = format!("{name}^{{commit}}");
-        self.say(repo, &["rev-parse", "--verify", "--end-of-options", &name])
-            .map_err(|_| "the repository has no commit to start from".to_owned())
+        self.say(
+            &repo.place(),
+            &["rev-parse", "--verify", "--end-of-options", &name],
+        )
+        .map_err(|_| "the repository has no commit to start from".to_owned())
     }
 
     /// Keeps a commit from being collected while a task stands on it.
-    pub fn pin(&self, repo: &Path, id: TaskId, base: &str) -> Result<(), String> {
-        self.say(repo, &["update-ref", &base_ref(id), base])
+    pub fn pin(&self, repo: &Repo, id: TaskId, base: &str) -> Result<(), String> {
+        self.say(&repo.place(), &["update-ref", &base_ref(id), base])
             .map(drop)
     }
 
     /// Lets it go again.
-    pub fn unpin(&self, repo: &Path, id: TaskId) -> Result<(), String> {
-        self.say(repo, &["update-ref", "-d", &base_ref(id)])
+    pub fn unpin(&self, repo: &Repo, id: TaskId) -> Result<(), String> {
+        self.say(&repo.place(), &["update-ref", "-d", &base_ref(id)])
             .map(drop)
     }
 
     /// Whether the user's working tree has changes that are in no commit.
-    pub fn has_uncommitted(&self, repo: &Path) -> Result<bool, String> {
+    pub fn has_uncommitted(&self, repo: &Repo) -> Result<bool, String> {
         let words = [
             "status",
             "--porcelain",
             "--untracked-files=no",
             "--ignore-submodules=all",
         ];
-        Ok(!self.say(repo, &words)?.is_empty())
+        Ok(!self.say(&repo.place(), &words)?.is_empty())
     }
 
     /// Makes a clone that shares the objects of a repository and nothing else, at a commit.
-    pub fn clone_at(&self, repo: &Path, to: &Path, base: &str) -> Result<(), String> {
-        let mut command = self.command(Path::new("/"));
+    pub fn clone_at(&self, from: &Path, to: &Path, base: &str) -> Result<(), String> {
+        let mut command = self.command(from);
         command.args(["clone", "--quiet", "--shared", "--no-checkout", "--no-tags"]);
-        command.args(["--template=", "--"]).arg(repo).arg(to);
+        command.args(["--template=", "--", "."]).arg(to);
         self.run(command)?;
         self.say(to, &["checkout", "--quiet", "--detach", base, "--"])?;
         // Whoever works in the clone has no way to push by mistake.
@@ -196,10 +199,10 @@ impl Git {
     }
 
     /// Makes a git directory without files that shares the objects of a repository.
-    pub fn bare_clone(&self, repo: &Path, to: &Path) -> Result<(), String> {
-        let mut command = self.command(Path::new("/"));
+    pub fn bare_clone(&self, from: &Path, to: &Path) -> Result<(), String> {
+        let mut command = self.command(from);
         command.args(["clone", "--quiet", "--shared", "--bare", "--no-tags"]);
-        command.args(["--template=", "--"]).arg(repo).arg(to);
+        command.args(["--template=", "--", "."]).arg(to);
         self.run(command).map(drop)
     }
 
@@ -232,8 +235,8 @@ impl Git {
     }
 
     /// Brings the result into the user's repository, under a ref of the task's.
-    pub fn deliver(&self, git_dir: &Path, repo: &Path, id: TaskId) -> Result<(), String> {
-        let mut command = self.command(repo);
+    pub fn deliver(&self, git_dir: &Path, repo: &Repo, id: TaskId) -> Result<(), String> {
+        let mut command = self.command(&repo.place());
         command.args([
             "-c",
             "fetch.fsckObjects=true",
@@ -255,9 +258,9 @@ impl Git {
     }
 
     /// What differs between two commits, file by file, and in a line.
-    pub fn changes(&self, repo: &Path, base: &str, head: &str) -> Result<Vec<Change>, String> {
+    pub fn changes(&self, repo: &Repo, base: &str, head: &str) -> Result<Vec<Change>, String> {
         let diff = |what: &str| {
-            let mut command = self.command(repo);
+            let mut command = self.command(&repo.place());
             command
                 .args(DIFF)
                 .args([what, "-z", "--end-of-options", base, head]);
@@ -283,8 +286,8 @@ impl Git {
     }
 
     /// How much differs between two commits.
-    pub fn diffstat(&self, repo: &Path, base: &str, head: &str) -> Result<String, String> {
-        let mut command = self.command(repo);
+    pub fn diffstat(&self, repo: &Repo, base: &str, head: &str) -> Result<String, String> {
+        let mut command = self.command(&repo.place());
         command
             .args(DIFF)
             .args(["--shortstat", "--end-of-options", base, head]);
@@ -294,10 +297,10 @@ impl Git {
     }
 
     /// Writes the difference between two commits into a file.
-    pub fn diff(&self, repo: &Path, base: &str, head: &str, to: &Path) -> Result<(), String> {
+    pub fn diff(&self, repo: &Repo, base: &str, head: &str, to: &Path) -> Result<(), String> {
         let new = to.with_extension("new");
         let file = fs::File::create(&new).map_err(|error| error.to_string())?;
-        let mut command = self.command(repo);
+        let mut command = self.command(&repo.place());
         command
             .args(DIFF)
             .args(["-p", "--binary", "--full-index", "--end-of-options"]);
@@ -307,14 +310,14 @@ impl Git {
     }
 
     /// Symbolic links among changed files that lead out of the repository.
-    pub fn links_out(&self, repo: &Path, head: &str, changes: &[Change]) -> Vec<String> {
+    pub fn links_out(&self, repo: &Repo, head: &str, changes: &[Change]) -> Vec<String> {
         let leads_out = |path: &&Change| {
-            let listed = self.say(repo, &["ls-tree", head, "--", &path.path]);
+            let listed = self.say(&repo.place(), &["ls-tree", head, "--", &path.path]);
             if !listed.is_ok_and(|line| line.starts_with("120000 ")) {
                 return false;
             }
             let target = self.say(
-                repo,
+                &repo.place(),
                 &["cat-file", "blob", &format!("{head}:{}", path.path)],
             );
             target.is_ok_and(|target| super::scope::leaves(&path.path, &target))

@@ -1,6 +1,7 @@
 //! What an agent must not reach, and what it must not make others run.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::process::Command;
 
 use serde_json::json;
@@ -208,6 +209,33 @@ fn links_out_of_the_repository_are_told_and_not_followed() {
     let goal = format!("link {private} ../home/outcome.json\nwrite a.txt x");
     let record = executor.done(task(&new_id(), &bench.repo, &goal));
     assert!(record["summary"].is_null(), "{record}");
+}
+
+/// What the user moves while a task runs gets its result, and what was put in its place gets none.
+#[test]
+fn a_repository_is_held_whatever_takes_its_place() {
+    let bench = Bench::new("swapped");
+    let other = bench.add_repo("other");
+    let mut executor = bench.child(&[]);
+    let (go, pids) = (bench.path("go"), bench.show("agent.pids"));
+    let goal = format!("sleep 0 {pids}\nwait {}\nwrite a.txt x", go.display());
+    let id = executor.start(&bench.repo, &goal);
+    bench.pids("agent.pids", 1);
+    let second = executor.start(&bench.repo, "write a.txt y");
+    let moved = bench.path("moved");
+    fs::rename(&bench.repo, &moved).unwrap();
+    symlink(&other, &bench.repo).unwrap();
+    fs::write(&go, "").unwrap();
+    let record = executor.record(&id);
+    assert_eq!(record["outcome"], "succeeded", "{record}");
+    assert_eq!(
+        git(&moved, &["show", &format!("refs/rocco/{id}:a.txt")]),
+        "x"
+    );
+    // One that was accepted and had not begun is not led elsewhere.
+    let record = executor.record(&second);
+    assert_eq!(record["error"]["code"], "workspace_failed", "{record}");
+    assert_eq!(git(&other, &["for-each-ref", "refs/rocco"]), "");
 }
 
 #[test]

@@ -106,6 +106,14 @@ impl Place {
         self.tasks().join(id.to_string())
     }
 
+    /// Removes what a task needs only while it runs.
+    pub fn clear(&self, id: TaskId) {
+        for name in ["check", "git", "home", "home-gates"] {
+            // What cannot be removed is only untidy, and goes when the record does.
+            let _ = fs::remove_dir_all(self.dir(id).join(name));
+        }
+    }
+
     /// Whether an executor owns it now.
     pub fn is_owned(&self) -> bool {
         let lock = File::open(self.root.join("lock"));

@@ -192,6 +192,7 @@ impl Shared {
                     &self.record_of_loss(&found.task, outcome),
                 )?;
                 self.journal.append(id, state, at_ms)?;
+                self.journal.place().clear(id);
             }
             queue.insert(Entry::new(Arc::new(found.task), state, at_ms), false);
         }

@@ -346,12 +346,11 @@ impl Work<'_> {
         let verdict = self.findings.verdict();
         let succeeded =
             State::Ended(verdict.outcome) == State::Ended(super::state::Outcome::Succeeded);
-        let mut names = vec!["check", "git", "home", "home-gates"];
-        names.extend(succeeded.then_some("work"));
-        names.extend(succeeded.then_some("nested"));
-        for name in names {
-            // What cannot be removed is only untidy, and goes when the record does.
-            let _ = fs::remove_dir_all(self.path(name));
+        self.shared.journal.place().clear(self.task.id);
+        if succeeded {
+            // The result is in the user's repository; what cannot be removed goes with the record.
+            let _ = fs::remove_dir_all(self.path("work"));
+            let _ = fs::remove_dir_all(self.path("nested"));
         }
         if succeeded || self.findings.result_ref.is_some() {
             let git = &self.shared.git;

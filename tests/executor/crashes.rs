@@ -37,6 +37,18 @@ fn a_task_that_waits_waits_again_and_one_that_ran_is_interrupted() {
         assert_eq!(record["error"]["code"], "interrupted", "{record}");
     }
     assert_eq!(next.record(&waiting)["outcome"], "succeeded");
+    for (name, kept) in [
+        ("work", true),
+        ("home", false),
+        ("git", false),
+        ("check", false),
+    ] {
+        assert_eq!(
+            bench.task_dir(&verifying_id).join(name).exists(),
+            kept,
+            "{name}"
+        );
+    }
     assert_eq!(bench.states(&running), ["queued", "running", "interrupted"]);
     assert_eq!(
         bench.states(&waiting),

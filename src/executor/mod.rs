@@ -2,17 +2,19 @@
 //! what became of them. The serving path of `rocco mcp` does not know this room.
 //!
 //! In the order in which a task meets them: [`policy`] is what the operator allows, [`serve`] takes
-//! it from a front, [`task`] is what was accepted, [`journal`] keeps it, [`queue`] gives it its
+//! it from a [`front`], [`task`] is what was accepted, [`journal`] keeps it, [`queue`] gives it its
 //! turn, [`work`] does it, with [`workspace`] for git, [`guard`] and [`process`] for what is run,
 //! [`sandbox`] around it, [`gates`] and [`scope`] for what it is held to, [`verdict`] says what
 //! became of it, and [`terminal`] shows it to a person. [`state`], [`queue`], [`gates`], [`task`]
 //! and [`verdict`] do no I/O.
 
 pub mod clock;
+pub mod front;
 pub mod gates;
 pub mod guard;
 pub mod journal;
 pub mod json;
+pub mod page;
 pub mod policy;
 pub mod process;
 pub mod queue;
@@ -41,12 +43,12 @@ use std::time::Duration;
 
 use crate::limits::{FRONTS_MAX, TASK_EXPIRY_MS, TASK_TTL_MS};
 use crate::task::id::TaskId;
+use front::Front;
 use journal::{Journal, Refused};
 use policy::{Config, Policy};
 use process::EndSignals;
 use queue::{Entry, Queue, Stop};
 use repo::Repo;
-use serve::Front;
 use state::{Outcome, State};
 use task::Task;
 use verdict::{Findings, Verdict};

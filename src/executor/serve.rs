@@ -1,12 +1,10 @@
-//! Serves a front: its requests one after the other, and the changes of the tasks that it follows.
+//! Serves a front: its requests one after the other.
 
-use std::collections::{HashMap, HashSet, VecDeque};
-use std::fs::File;
-use std::io::{self, BufRead, Read as _, Seek as _, SeekFrom, Write};
-use std::path::Path;
-use std::sync::{Arc, Condvar, Mutex};
-use std::time::{Duration, Instant};
+use std::io::{BufRead, Write};
+use std::sync::Arc;
 
+use super::front::{Front, Line, read_line, send, write_standing};
+use super::page::page;
 use super::queue::{Admission, Entry};
 use super::repo::Repo;
 use super::state::State;
@@ -15,8 +13,7 @@ use super::work::{Before, instructions};
 use super::workspace::{self, Refused};
 use super::{Shared, clock, json, locked, scope};
 use crate::limits::{
-    EXECUTOR_FAULTS_MAX, EXECUTOR_LINE_BYTES_MAX, EXECUTOR_LIST_MAX, EXECUTOR_PAGE_BYTES_MAX,
-    EXECUTOR_PROGRESS_MS_MIN, FRONT_REPLIES_MAX, TASK_GOAL_LISTED_BYTES_MAX,
+    EXECUTOR_FAULTS_MAX, EXECUTOR_LIST_MAX, EXECUTOR_PAGE_BYTES_MAX, TASK_GOAL_LISTED_BYTES_MAX,
 };
 use crate::task::id::TaskId;
 use crate::wire::json::{Object, Value};
@@ -24,165 +21,6 @@ use crate::wire::message::Id;
 use crate::wire::writer::{ObjectWriter, start_of};
 
 const PROTOCOL: &str = "rocco-exec/1";
-
-/// The side of a connection that is written to.
-#[derive(Debug, Default)]
-pub struct Front {
-    outgoing: Mutex<Outgoing>,
-    changed: Condvar,
-}
-
-#[derive(Debug, Default)]
-struct Outgoing {
-    replies: VecDeque<String>,
-    /// The tasks that it follows, with what it was told of each last.
-    followed: HashMap<TaskId, Told>,
-    /// Those of them that have changed since.
-    changed: HashSet<TaskId>,
-    /// Grows with every addition, so that none is slept through.
-    additions: u64,
-    closed: bool,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Told {
-    seq: u64,
-    state: Option<State>,
-    at: Option<Instant>,
-}
-
-impl Front {
-    /// Notes that a task has changed.
-    pub fn touch(&self, id: TaskId) {
-        let mut outgoing = locked(&self.outgoing);
-        if outgoing.followed.contains_key(&id) {
-            outgoing.changed.insert(id);
-            outgoing.additions += 1;
-            self.changed.notify_all();
-        }
-    }
-
-    /// Follows a task from a state on, which the front is told in another way.
-    fn follow(&self, id: TaskId, entry: &Entry) {
-        let told = Told {
-            seq: entry.seq,
-            state: Some(entry.state),
-            at: None,
-        };
-        locked(&self.outgoing).followed.entry(id).or_insert(told);
-    }
-
-    /// Has a reply sent. A front that takes none has to wait with its next request.
-    fn reply(&self, line: String) {
-        let mut outgoing = locked(&self.outgoing);
-        while outgoing.replies.len() >= FRONT_REPLIES_MAX && !outgoing.closed {
-            let waited = self.changed.wait(outgoing);
-            outgoing = waited.unwrap_or_else(|poisoned| poisoned.into_inner());
-        }
-        outgoing.replies.push_back(line);
-        outgoing.additions += 1;
-        self.changed.notify_all();
-    }
-
-    fn close(&self) {
-        locked(&self.outgoing).closed = true;
-        self.changed.notify_all();
-    }
-
-    /// The next line to send: a reply, or the change of a task. None when all is over.
-    fn next(&self, shared: &Shared) -> Option<String> {
-        loop {
-            let (changed, additions) = {
-                let mut outgoing = locked(&self.outgoing);
-                if let Some(reply) = outgoing.replies.pop_front() {
-                    self.changed.notify_all();
-                    return Some(reply);
-                }
-                if outgoing.closed {
-                    return None;
-                }
-                (outgoing.changed.clone(), outgoing.additions)
-            };
-            let mut patience = None;
-            for id in changed {
-                match self.update(shared, id) {
-                    Due::Now(line) => return Some(line),
-                    Due::In(rest) => {
-                        patience = Some(patience.map_or(rest, |least| rest.min(least)))
-                    }
-                    Due::Never => {}
-                }
-            }
-            self.sleep(additions, patience);
-        }
-    }
-
-    fn sleep(&self, additions: u64, patience: Option<Duration>) {
-        let outgoing = locked(&self.outgoing);
-        if outgoing.additions != additions || outgoing.closed {
-            return;
-        }
-        // What woke it is looked at anew.
-        match patience {
-            Some(patience) => drop(self.changed.wait_timeout(outgoing, patience)),
-            None => drop(self.changed.wait(outgoing)),
-        }
-    }
-
-    /// The line that tells of a task's change, if it is time for it.
-    fn update(&self, shared: &Shared, id: TaskId) -> Due {
-        let queue = locked(&shared.queue);
-        let mut outgoing = locked(&self.outgoing);
-        let (Some(entry), Some(told)) = (queue.get(id), outgoing.followed.get_mut(&id)) else {
-            outgoing.changed.remove(&id);
-            return Due::Never;
-        };
-        if entry.seq <= told.seq {
-            outgoing.changed.remove(&id);
-            return Due::Never;
-        }
-        let pause = Duration::from_millis(EXECUTOR_PROGRESS_MS_MIN);
-        let rest = told
-            .at
-            .map_or(Duration::ZERO, |at| pause.saturating_sub(at.elapsed()));
-        if told.state == Some(entry.state) && !rest.is_zero() {
-            return Due::In(rest);
-        }
-        *told = Told {
-            seq: entry.seq,
-            state: Some(entry.state),
-            at: Some(Instant::now()),
-        };
-        outgoing.changed.remove(&id);
-        if entry.state.outcome().is_some() {
-            outgoing.followed.remove(&id);
-        }
-        Due::Now(json::object(|message| {
-            message.string("jsonrpc", "2.0");
-            message.string("method", "task/update");
-            message.object("params", |params| write_standing(params, entry));
-        }))
-    }
-}
-
-enum Due {
-    Now(String),
-    In(Duration),
-    Never,
-}
-
-/// What is told of a task wherever it is told.
-fn write_standing(object: &mut ObjectWriter<'_>, entry: &Entry) {
-    object.formatted("task_id", format_args!("{}", entry.task.id));
-    object.unsigned("seq", entry.seq);
-    object.string("state", entry.state.name());
-    object.string("phase", &entry.phase);
-    object.string("message", &entry.message);
-    object.raw("progress", "null");
-    object.string("updated_at", &clock::stamp(entry.updated_ms));
-    let heard = entry.last_output_ms.map(clock::stamp);
-    json::text_or_null(object, "last_output_at", heard.as_deref());
-}
 
 /// A request cannot be served.
 struct Refusal {
@@ -250,57 +88,10 @@ pub fn connection(
     let _ = writing.join();
 }
 
-fn send(shared: &Shared, front: &Front, mut writer: Box<dyn Write + Send>) {
-    while let Some(mut line) = front.next(shared) {
-        line.push('\n');
-        if writer
-            .write_all(line.as_bytes())
-            .and_then(|()| writer.flush())
-            .is_err()
-        {
-            return front.close();
-        }
-    }
-}
-
-/// A line, or why there is none.
-enum Line {
-    Whole,
-    TooLong,
-    End,
-}
-
-/// Reads a line of bounded length. The rest of one that is longer is thrown away.
-fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> Line {
-    line.clear();
-    let mut too_long = false;
-    loop {
-        let chunk = match reader.fill_buf() {
-            Ok([]) => return Line::End,
-            Ok(chunk) => chunk,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(_) => return Line::End,
-        };
-        let end = memchr::memchr(b'\n', chunk);
-        let part = &chunk[..end.unwrap_or(chunk.len())];
-        too_long |= line.len() + part.len() > EXECUTOR_LINE_BYTES_MAX;
-        if !too_long {
-            line.extend_from_slice(part);
-        }
-        let used = part.len() + usize::from(end.is_some());
-        reader.consume(used);
-        match (end, too_long) {
-            (Some(_), false) => return Line::Whole,
-            (Some(_), true) => return Line::TooLong,
-            (None, _) => {}
-        }
-    }
-}
-
 impl Connection<'_> {
     fn read(&mut self, mut reader: impl BufRead) {
         let (mut line, mut faults) = (Vec::new(), 0);
-        while faults < EXECUTOR_FAULTS_MAX && !locked(&self.front.outgoing).closed {
+        while faults < EXECUTOR_FAULTS_MAX && !self.front.is_closed() {
             let served = match read_line(&mut reader, &mut line) {
                 Line::End => return,
                 Line::TooLong => false,
@@ -658,109 +449,4 @@ fn write_refusal(error: &mut ObjectWriter<'_>, refusal: &Refusal) {
             data.unsigned("retry_after_ms", retry_after_ms);
         }
     });
-}
-
-struct Page {
-    text: String,
-    next_offset: Option<u64>,
-    total: u64,
-}
-
-/// Reads a part of a file, so that it ends between two characters. A file that is not there is
-/// empty.
-fn page(path: &Path, offset: u64, limit: usize) -> io::Result<Page> {
-    let mut file = match File::open(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Ok(Page {
-                text: String::new(),
-                next_offset: None,
-                total: 0,
-            });
-        }
-        file => file?,
-    };
-    let total = file.metadata()?.len();
-    file.seek(SeekFrom::Start(offset.min(total)))?;
-    let mut bytes = Vec::new();
-    file.take(limit as u64).read_to_end(&mut bytes)?;
-    let end = offset.min(total) + bytes.len() as u64;
-    if end < total {
-        bytes.truncate(whole_characters(&bytes));
-    }
-    let end = offset.min(total) + bytes.len() as u64;
-    Ok(Page {
-        text: String::from_utf8_lossy(&bytes).into_owned(),
-        next_offset: (end < total).then_some(end),
-        total,
-    })
-}
-
-/// How many bytes there are before a character that is cut at the end. What is no UTF-8 is cut
-/// anywhere, and something is always left.
-fn whole_characters(bytes: &[u8]) -> usize {
-    for back in 1..=bytes.len().min(3) {
-        let first = bytes[bytes.len() - back];
-        let wanted = match first {
-            0xC0..=0xDF => 2,
-            0xE0..=0xEF => 3,
-            0xF0..=0xF7 => 4,
-            0x80..=0xBF => continue,
-            _ => 1,
-        };
-        let cut = wanted > back && bytes.len() > back;
-        return if cut { bytes.len() - back } else { bytes.len() };
-    }
-    bytes.len()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_page_ends_between_two_characters() {
-        for (text, whole) in [
-            (&b"abc"[..], 3),
-            ("ab\u{e9}".as_bytes(), 4),
-            (&"ab\u{e9}".as_bytes()[..3], 2),
-            (&"a\u{20ac}".as_bytes()[..3], 1),
-            (&"a\u{1f600}".as_bytes()[..4], 1),
-            (b"\x80\x80\x80\x80", 4),
-            (b"\xE2", 1),
-            (b"", 0),
-        ] {
-            assert_eq!(whole_characters(text), whole, "{text:?}");
-        }
-    }
-
-    #[test]
-    fn the_pages_of_a_file_are_the_file() {
-        let path = std::env::temp_dir().join(format!("rocco-page-{}", std::process::id()));
-        let text = "x\u{e9}\u{20ac}\u{1f600}\n".repeat(50);
-        std::fs::write(&path, &text).unwrap();
-        for limit in [4, 5, 7, 100, 10_000] {
-            let (mut read, mut offset) = (String::new(), Some(0));
-            while let Some(from) = offset {
-                let page = page(&path, from, limit).unwrap();
-                assert_eq!(page.total, text.len() as u64);
-                read += &page.text;
-                offset = page.next_offset;
-            }
-            assert_eq!(read, text, "{limit}");
-        }
-        std::fs::remove_file(&path).unwrap();
-        assert_eq!(page(&path, 0, 10).unwrap().total, 0);
-    }
-
-    #[test]
-    fn a_line_over_the_bound_is_thrown_away_and_the_next_one_read() {
-        let mut input = vec![b'x'; EXECUTOR_LINE_BYTES_MAX + 1];
-        input.extend_from_slice(b"\nnext\n");
-        let mut reader = io::BufReader::new(&input[..]);
-        let mut line = Vec::new();
-        assert!(matches!(read_line(&mut reader, &mut line), Line::TooLong));
-        assert!(matches!(read_line(&mut reader, &mut line), Line::Whole));
-        assert_eq!(line, b"next");
-        assert!(matches!(read_line(&mut reader, &mut line), Line::End));
-    }
 }

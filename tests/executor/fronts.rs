@@ -260,7 +260,8 @@ fn a_socket_that_was_left_is_replaced_and_one_that_others_reach_is_refused() {
     assert!(String::from_utf8_lossy(&refused.stderr).contains("mode 0700"));
 }
 
-/// The modes of the files keep others out, and so does the executor when somebody has loosened them.
+/// The modes of the files keep others out, and so does the executor where somebody has loosened
+/// them.
 #[test]
 fn another_user_is_not_heard() {
     // SAFETY: geteuid(2) takes nothing and cannot fail.

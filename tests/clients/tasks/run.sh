@@ -2,6 +2,7 @@
 # Drives a server with a real AI client that follows tasks by the tasks extension.
 #
 #   run.sh [SCENARIO...] -- SERVER ARGS...
+#   run.sh agent -- ROCCO
 #
 # The client is Claude Code, in its interactive mode, in a pseudo-terminal. The
 # model that it talks to is a mock on loopback (model.py), the executor is one
@@ -11,6 +12,9 @@
 # each and the sum, and exits with 1 when one failed: what was recorded of that
 # one is kept, and it is said where. No account is needed, and nothing but the
 # installation leaves the machine.
+#
+# The second form has the same program as the agent of `rocco executor`, with the
+# same mock of its model: agent.py says what is demanded of it.
 #
 # It needs Node 20, Python 3.9, Linux on x86-64 or arm64, the package registry,
 # and 400 MB for the client, which is why .ci/run does without it. What it
@@ -28,4 +32,8 @@ if ! cmp -s "$here/package-lock.json" "$here/node_modules/.installed"; then
     cp "$here/package-lock.json" "$here/node_modules/.installed"
 fi
 
+if [ "${1:-}" = agent ]; then
+    shift
+    exec python3 "$here/agent.py" "$@"
+fi
 exec python3 "$here/check.py" "$@"

@@ -9,6 +9,7 @@ command -v valgrind >/dev/null || { echo "valgrind is not installed" >&2; exit 1
 # The profile of the benches is that of a release, with symbols.
 cargo build --locked --quiet --profile bench --example steady
 valgrind --tool=callgrind --callgrind-out-file="$out/callgrind.$kind" \
-  target/release/examples/steady "$kind" "$count" 2>&1 | grep -E 'Collected' || true
+  target/release/examples/steady "$kind" "$count" > "$out/said" 2>&1 || { cat "$out/said" >&2; exit 1; }
+grep Collected "$out/said"
 callgrind_annotate "$out/callgrind.$kind" 2>/dev/null | grep -E '^ *[0-9,]+ \(' | sed -n 1,25p
 echo "whole record: $out/callgrind.$kind (callgrind_annotate, kcachegrind)"

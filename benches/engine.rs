@@ -55,7 +55,7 @@ const PIPELINED: usize = 64;
 
 /// An engine of which a session is open.
 fn engine() -> Engine {
-    let server = Server::new(Info::new("rocco", "0")).tool(SubmitTask);
+    let server = Server::new(Info::new("rocco", "0")).tool(SubmitTask::new());
     let mut engine = server.into_engine();
     put(&mut engine, INITIALIZE.as_bytes());
     take(&mut engine, b"}}\n");

@@ -64,7 +64,7 @@ fn main() -> ExitCode {
         );
         return ExitCode::from(2);
     };
-    let server = Server::new(Info::new("rocco", "0")).tool(SubmitTask);
+    let server = Server::new(Info::new("rocco", "0")).tool(SubmitTask::new());
     let mut engine = server.into_engine();
     exchange(&mut engine, INITIALIZE.as_bytes());
     for _ in 0..count {

@@ -72,6 +72,7 @@ pub mod server;
 pub mod executor;
 
 pub use mcp::catalog::Info;
+pub use mcp::prepared::Prepared;
 pub use mcp::tool::{Annotations, Answered, Call, Icon, Reply, Tool, ToolError, ToolSpec};
 pub use server::Server;
 pub use wire::json::{Array, Object, Value};

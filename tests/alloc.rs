@@ -51,7 +51,7 @@ unsafe impl GlobalAlloc for Counting {
 static ALLOCATOR: Counting = Counting;
 
 fn engine() -> Engine {
-    let server = Server::new(Info::new("rocco", "0")).tool(SubmitTask);
+    let server = Server::new(Info::new("rocco", "0")).tool(SubmitTask::new());
     let mut engine = server.into_engine();
     exchange(&mut engine, INITIALIZE.as_bytes());
     engine

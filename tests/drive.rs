@@ -14,7 +14,7 @@ use rocco::{Info, Server, engine::Engine};
 
 fn engine() -> Engine {
     Server::new(Info::new("rocco", "0"))
-        .tool(SubmitTask)
+        .tool(SubmitTask::new())
         .into_engine()
 }
 

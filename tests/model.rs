@@ -323,7 +323,7 @@ impl Bodies {
 
 fn engine() -> Engine {
     Server::new(Info::new("rocco", "0").title("R"))
-        .tool(SubmitTask)
+        .tool(SubmitTask::new())
         .into_engine()
 }
 

@@ -288,7 +288,7 @@ fn in_process(figures: &mut Figures, effort: Effort) {
 }
 
 fn opened() -> Engine {
-    let server = Server::new(Info::new("rocco", "0")).tool(SubmitTask);
+    let server = Server::new(Info::new("rocco", "0")).tool(SubmitTask::new());
     let mut engine = server.into_engine();
     exchange(&mut engine, INITIALIZE);
     engine

@@ -5,6 +5,7 @@ use std::fmt;
 
 use bumpalo::Bump;
 
+use super::prepared::Prepared;
 use super::revision::Revision;
 use crate::wire::json::Object;
 use crate::wire::outbox::Outbox;
@@ -178,6 +179,12 @@ impl<'r> Reply<'r> {
         sink.raw("\"content\":[{\"type\":\"text\",\"text\":");
         sink.string(text);
         sink.raw("}]}");
+        Answered(())
+    }
+
+    /// The answer that was prepared.
+    pub fn prepared(self, answer: &Prepared) -> Answered {
+        self.outbox.put(answer.of(self.revision));
         Answered(())
     }
 

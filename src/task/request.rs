@@ -56,8 +56,11 @@ impl<'a> TaskRequest<'a> {
     /// All faults at once, so that a model can mend its call in one go.
     pub fn of(arguments: Object<'a>, arena: &'a Bump) -> Result<Self, Faults<'a>> {
         let mut faults = Faults::new(arena);
-        let request = Self::read(arguments, arena, &mut faults);
-        outsiders(arguments, &[], &mut faults);
+        let members = Members::of(arguments);
+        let request = Self::read(&members, arena, &mut faults);
+        if members.count() < arguments.len() {
+            outsiders(arguments, &[], &mut faults);
+        }
         match request {
             Some(request) if faults.listed().is_empty() => Ok(request),
             _ => Err(faults),
@@ -74,7 +77,7 @@ impl<'a> TaskRequest<'a> {
         arena: &'a Bump,
     ) -> Result<(Self, Options<'a>), Faults<'a>> {
         let mut faults = Faults::new(arena);
-        let request = Self::read(arguments, arena, &mut faults);
+        let request = Self::read(&Members::of(arguments), arena, &mut faults);
         let options = Options::read(arguments, &mut faults);
         outsiders(arguments, &OPTIONS, &mut faults);
         match request {
@@ -83,8 +86,7 @@ impl<'a> TaskRequest<'a> {
         }
     }
 
-    fn read(arguments: Object<'a>, arena: &'a Bump, faults: &mut Faults<'a>) -> Option<Self> {
-        let members = Members::of(arguments);
+    fn read(members: &Members<'a>, arena: &'a Bump, faults: &mut Faults<'a>) -> Option<Self> {
         let goal = text("goal", members.goal, faults, goal_fault);
         let repo = text("repo", members.repo, faults, repo_fault);
         let acceptance = acceptance(members.acceptance, faults);
@@ -153,6 +155,12 @@ impl<'a> Members<'a> {
             }
         }
         members
+    }
+
+    /// How many of them there are.
+    fn count(&self) -> usize {
+        let members = [self.goal, self.repo, self.files, self.acceptance];
+        members.iter().flatten().count()
     }
 
     fn slot(&mut self, name: &str) -> Option<&mut Option<Value<'a>>> {
@@ -268,6 +276,9 @@ fn files<'a>(
 /// Finds the second and later of equal entries by sorting a copy of the list in the arena.
 fn repeated_files<'a>(list: Array<'a>, arena: &'a Bump, faults: &mut Faults<'a>) {
     assert!(list.len() <= TASK_FILES_MAX);
+    if list.len() < 2 {
+        return;
+    }
     let mut sorted = Vec::with_capacity_in(list.len(), arena);
     let texts = list.iter().enumerate();
     sorted.extend(texts.filter_map(|(index, entry)| Some((entry.as_str()?, index))));
@@ -304,7 +315,8 @@ fn file_fault(file: &str) -> Option<Reason> {
         .or_else(|| file.starts_with('-').then_some(Reason::LeadingDash))
         .or_else(|| file.starts_with('/').then_some(Reason::NotRelative))
         .or_else(|| {
-            let leaves = file.split('/').any(|component| component == "..");
+            let mut components = file.as_bytes().split(|byte| *byte == b'/');
+            let leaves = components.any(|component| component == b"..");
             leaves.then_some(Reason::LeavesRepository)
         })
         .or_else(|| control_character(file))
@@ -315,13 +327,17 @@ fn too_long(text: &str, bytes_max: usize) -> Option<Reason> {
 }
 
 fn blank(text: &str) -> Option<Reason> {
-    text.trim().is_empty().then_some(Reason::Blank)
+    text.chars()
+        .all(char::is_whitespace)
+        .then_some(Reason::Blank)
 }
 
 fn control_character(text: &str) -> Option<Reason> {
-    text.chars()
-        .any(char::is_control)
-        .then_some(Reason::ControlCharacter)
+    // Most texts are done with after a look at their bytes. U+0080 to U+009F begin with 0xC2.
+    let suspect =
+        |byte: u8| u8::from(byte < 0x20) | u8::from(byte == 0x7F) | u8::from(byte == 0xC2);
+    let suspects = text.bytes().fold(0, |any, byte| any | suspect(byte));
+    (suspects != 0 && text.contains(char::is_control)).then_some(Reason::ControlCharacter)
 }
 
 #[cfg(test)]

@@ -3,11 +3,29 @@
 use super::fault::Faults;
 use super::request::TaskRequest;
 use super::schema;
+use crate::mcp::prepared::Prepared;
 use crate::mcp::tool::{Annotations, Answered, Call, Reply, Tool, ToolError, ToolSpec};
 
 /// The tool as it is while no executor is connected: it checks a task and never accepts one.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct SubmitTask;
+#[derive(Debug, Clone)]
+pub struct SubmitTask {
+    refusal: Prepared,
+}
+
+impl Default for SubmitTask {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl SubmitTask {
+    /// The tool.
+    pub fn new() -> Self {
+        Self {
+            refusal: Prepared::new(not_connected),
+        }
+    }
+}
 
 impl Tool for SubmitTask {
     fn spec(&self) -> ToolSpec {
@@ -22,7 +40,7 @@ impl Tool for SubmitTask {
 
     fn call(&mut self, call: Call<'_>, reply: Reply<'_>) -> Answered {
         match TaskRequest::of(call.arguments, call.arena) {
-            Ok(_) => not_connected(reply),
+            Ok(_) => reply.prepared(&self.refusal),
             Err(faults) => invalid_arguments(&faults, reply),
         }
     }

@@ -23,7 +23,7 @@ pub fn engine() -> Engine {
     LazyLock::force(&FILLING);
     let plain = |name: &'static str| ToolSpec::new(name, "A tool.", r#"{"type":"object"}"#);
     Server::new(Info::new("rocco", "0").title("R"))
-        .tool(SubmitTask)
+        .tool(SubmitTask::new())
         .tool_fn(plain("echo"), |call, reply| {
             let text = call.arguments.get("text").and_then(|text| text.as_str());
             reply.text(text.unwrap_or(WORDLESS))

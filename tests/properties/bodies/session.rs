@@ -25,7 +25,7 @@ pub fn body(data: &[u8]) {
 fn engine() -> Engine {
     let spec = |name| ToolSpec::new(name, "Says it again.", r#"{"type":"object"}"#);
     Server::new(Info::new("rocco", "0").title("R"))
-        .tool(SubmitTask)
+        .tool(SubmitTask::new())
         .tool_fn(spec("echo"), |call, reply| {
             let text = call.arguments.get("text").and_then(|text| text.as_str());
             reply.text(text.unwrap_or("nothing"))

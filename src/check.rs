@@ -2,12 +2,11 @@
 //! for the executor.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::unix::net::UnixStream;
 use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use rocco::event_loop::executor::Way;
+use rocco::event_loop::executor::{Way, connect};
 use rocco::limits::{EXECUTOR_HELLO_MS, EXECUTOR_LINE_BYTES_MAX, FRAME_PADDING_BYTES};
 use rocco::port;
 use rocco::wire::json::{Object, Parser, Value};
@@ -108,7 +107,7 @@ fn quoted(word: &str) -> String {
 fn greet(way: &Way) -> Result<String, String> {
     let said = match way {
         Way::Child(argv) => greet_child(argv),
-        Way::Socket(path) => UnixStream::connect(path).and_then(|stream| {
+        Way::Socket(path) => connect(path).and_then(|stream| {
             stream.set_read_timeout(Some(Duration::from_millis(EXECUTOR_HELLO_MS)))?;
             (&stream).write_all(&hello())?;
             first_line(stream)

@@ -4,8 +4,9 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::os::fd::AsRawFd as _;
+use std::os::unix::net;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -58,6 +59,18 @@ enum Open {
         receiver: pipe::Receiver,
     },
     Socket(UnixStream),
+}
+
+/// A connection to a daemon that blocks. One that takes nobody any more is an error at once, where
+/// connect(2) on a blocking socket would wait for it.
+///
+/// # Errors
+///
+/// Nobody listens, or too many wait already.
+pub fn connect(path: &Path) -> io::Result<net::UnixStream> {
+    let stream = net::UnixStream::from(UnixStream::connect(path)?);
+    stream.set_nonblocking(false)?;
+    Ok(stream)
 }
 
 impl Executor {

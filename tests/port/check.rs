@@ -1,5 +1,8 @@
 //! `rocco mcp --check` with an executor.
 
+use std::os::fd::AsRawFd as _;
+use std::os::unix::net::{UnixListener, UnixStream};
+
 use super::front::{Place, Way};
 
 /// What it prints, and whether it is content.
@@ -76,4 +79,18 @@ fn an_executor_that_is_missing_is_a_failure() {
             "{said}"
         );
     }
+}
+
+/// A daemon that hangs has as many waiting as it will have, and whoever connects would wait too.
+#[test]
+fn an_executor_that_takes_nobody_is_a_failure() {
+    let place = Place::new();
+    let path = place.path("hangs");
+    let listener = UnixListener::bind(&path).unwrap();
+    // SAFETY: listen(2) takes a descriptor that is open, and an integer.
+    assert_eq!(unsafe { libc::listen(listener.as_raw_fd(), 0) }, 0);
+    let _waits = UnixStream::connect(&path).unwrap();
+    let (said, well) = check(&place, &["--executor-socket".into(), path]);
+    let fault = "cannot be talked to: Resource temporarily unavailable";
+    assert!(!well && said.contains(fault), "{said}");
 }

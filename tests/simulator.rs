@@ -37,6 +37,7 @@ mod simulator {
     pub mod shrink;
 
     pub mod executor;
+    pub mod executor_plan;
 
     pub mod band;
 
@@ -49,7 +50,7 @@ use std::time::{Duration, Instant};
 
 use simulator::band::{self, Validated};
 use simulator::plan::Plan;
-use simulator::{executor, mutants, run, shrink};
+use simulator::{executor, executor_plan, mutants, run, shrink};
 
 /// How many seeds the fixed band and the commit's band have.
 const BAND: u64 = 300;
@@ -103,13 +104,14 @@ fn the_band_of_the_commit_holds_with_an_executor() {
 fn with_an_executor(seeds: impl Iterator<Item = u64>) {
     let (mut count, mut replies, mut strikes) = (0, 0, 0);
     for seed in seeds {
-        match executor::twice(seed) {
+        let plan = executor_plan::Plan::replayed(seed);
+        match executor::twice(&plan) {
             Ok(world) => {
                 count += 1;
                 replies += world.replies;
                 strikes += world.strikes;
             }
-            Err(fault) => panic!("{fault}"),
+            Err(fault) => panic!("{}", executor_plan::told(&plan, &fault)),
         }
     }
     println!(

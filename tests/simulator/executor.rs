@@ -7,22 +7,28 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::{self, ErrorKind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use rocco::Info;
 use rocco::engine::Engine;
 use rocco::event_loop::drive::{drive, drive_busily};
 use rocco::event_loop::{Channel, Ended, Transport, Wakeup, Want};
+use rocco::limits::memory_budget_bytes;
 use rocco::port::errors::Absence;
 use rocco::port::{Port, Settings};
 use rocco::task::id::TaskId;
 use serde_json::{Value, json};
 
+use super::executor_plan::{Faults, Plan};
+use super::memory::{self, Scope};
 use super::prng::Prng;
+use super::run::KEPT_BYTES_MAX;
+use super::schemas;
 use super::trace::Trace;
 
-/// What may go wrong, one bit each.
-const FAULTS: [&str; 14] = [
+/// What may go wrong.
+pub const FAULTS: [&str; 14] = [
     "absent",
     "dies",
     "forgets",
@@ -38,6 +44,7 @@ const FAULTS: [&str; 14] = [
     "interruptions",
     "spurious",
 ];
+const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const STEPS_MAX: u64 = 60_000;
 /// Waits in a row in which nothing moves and no time passes.
 const QUIET_STEPS_MAX: u64 = 50;
@@ -50,6 +57,8 @@ struct Open {
     asked: Duration,
     within: Duration,
     token: bool,
+    method: String,
+    revision: &'static str,
 }
 
 #[derive(Clone)]
@@ -76,7 +85,7 @@ struct Executor {
 
 pub struct World {
     prng: Prng,
-    faults: u32,
+    faults: Faults,
     calm: bool,
     calm_step: u64,
     now: Duration,
@@ -109,7 +118,7 @@ fn meta(prng: &mut Prng) -> Value {
         0 => json!({}),
         1 => json!({"progressToken": 7}),
         _ => json!({
-            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            VERSION: "2026-07-28",
             "io.modelcontextprotocol/clientCapabilities":
                 {"extensions": {"io.modelcontextprotocol/tasks": {}}}}),
     }
@@ -174,17 +183,28 @@ fn script(prng: &mut Prng) -> VecDeque<(Duration, u64, String)> {
     script
 }
 
-/// Runs a seed twice, and demands the same trace.
-pub fn twice(seed: u64) -> Result<World, String> {
-    let (first, second) = (once(seed)?, once(seed)?);
+/// Runs a plan twice, and demands the same trace.
+pub fn twice(plan: &Plan) -> Result<World, String> {
+    let (first, second) = (once(plan)?, once(plan)?);
     match first.trace.hash() == second.trace.hash() {
         true => Ok(first),
-        false => Err(format!("seed {seed} fails: two runs differ")),
+        false => Err("two runs of the seed differ".into()),
     }
 }
 
-/// Runs a seed.
-pub fn once(seed: u64) -> Result<World, String> {
+/// Runs a plan. A panic of the server is a fault like any other.
+pub fn once(plan: &Plan) -> Result<World, String> {
+    memory::start_over();
+    let run = catch_unwind(AssertUnwindSafe(|| session(plan)));
+    run.unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or(panic.downcast_ref::<&str>().copied());
+        Err(format!("panic: {}", text.unwrap_or("without words")))
+    })
+}
+
+fn session(plan: &Plan) -> Result<World, String> {
+    let server = Scope::server();
     let mut tasks = 0;
     let port = Port::new(Settings {
         version: "0",
@@ -195,23 +215,29 @@ pub fn once(seed: u64) -> Result<World, String> {
         }),
     });
     let mut engine = Engine::with_port(&Info::new("rocco", "0"), Vec::new(), 16, Some(port));
-    let mut world = World::new(seed);
+    let built_bytes = memory::live_bytes();
+    let mut world = {
+        let _system = Scope::system();
+        World::planned(plan)
+    };
     let busily = world.prng.one_in(4);
     let ended = match busily {
         true => drive_busily(&mut engine, &mut world, Duration::from_micros(50)),
         false => drive(&mut engine, &mut world),
     };
+    drop(server);
     let owed = world.open.keys();
     let owed: Vec<_> = owed.filter(|id| !world.cancelled.contains(id)).collect();
-    let verdict = match (world.fault.take(), ended) {
-        (Some(fault), _) => Err(fault),
-        (None, Ok(Ended::Input)) if owed.is_empty() => Ok(()),
-        (None, Ok(Ended::Input)) => Err(format!("{owed:?} were not answered")),
-        (None, other) => Err(format!("it ended with {other:?}")),
-    };
-    let command = "cargo test --test simulator replay_with_an_executor -- --nocapture";
-    verdict
-        .map_err(|fault| format!("seed {seed} fails: {fault}\nROCCO_SIM_SEED={seed} {command}"))?;
+    match (world.fault.take(), ended) {
+        (Some(fault), _) => return Err(fault),
+        (None, Ok(Ended::Input)) if owed.is_empty() => {}
+        (None, Ok(Ended::Input)) => return Err(format!("{owed:?} were not answered")),
+        (None, other) => return Err(format!("it ended with {other:?}")),
+    }
+    let kept_bytes = memory::live_bytes().saturating_sub(built_bytes);
+    if kept_bytes > KEPT_BYTES_MAX {
+        return Err(format!("{kept_bytes} bytes are kept at the end"));
+    }
     Ok(world)
 }
 
@@ -219,8 +245,7 @@ impl World {
     fn new(seed: u64) -> Self {
         let mut prng = Prng::new(seed);
         let often = 1 + prng.below(5);
-        let faults =
-            (0..FAULTS.len()).fold(0, |set, bit| set | u32::from(prng.one_in(1 + often)) << bit);
+        let faults = Faults::of(FAULTS.into_iter().filter(|_| prng.one_in(1 + often)));
         Self {
             script: script(&mut prng.fork()),
             faults,
@@ -247,10 +272,24 @@ impl World {
         }
     }
 
+    /// What a seed decides: its faults, and how many lines are sent.
+    pub fn drawn(seed: u64) -> (Faults, usize) {
+        let world = Self::new(seed);
+        (world.faults, world.script.len())
+    }
+
+    /// The world of a seed, less what was left out.
+    fn planned(plan: &Plan) -> Self {
+        let mut world = Self::new(plan.seed);
+        world.faults = plan.faults;
+        let script = std::mem::take(&mut world.script).into_iter().enumerate();
+        let kept = script.filter(|(index, _)| plan.kept.contains(index));
+        world.script = kept.map(|(_, line)| line).collect();
+        world
+    }
+
     fn strikes(&mut self, name: &str, times: usize) -> bool {
-        let bit = FAULTS.iter().position(|known| *known == name);
-        let has = self.faults >> bit.expect("the fault is known") & 1 == 1;
-        let strikes = has && !self.calm && self.prng.one_in(times);
+        let strikes = self.faults.has(name) && !self.calm && self.prng.one_in(times);
         self.strikes += u64::from(strikes);
         strikes
     }
@@ -295,6 +334,11 @@ impl World {
             asked: self.now,
             within: Duration::from_secs(wait_s) + CALL_MAX,
             token: line["params"]["_meta"].get("progressToken").is_some(),
+            method: line["method"].as_str().unwrap_or_default().to_owned(),
+            revision: match line["params"]["_meta"].get(VERSION) {
+                Some(_) => "2026-07-28",
+                None => "2025-11-25",
+            },
         };
         self.open.insert(id, open);
         if line["method"] != "tools/call" {
@@ -334,6 +378,7 @@ impl World {
                 "it came before one that was asked earlier: {reply}"
             ));
         }
+        schemas::check(open.revision, Some(&open.method), reply)?;
         let taken = self.now - open.asked;
         if taken > open.within + SLACK {
             return Err(format!("it came after {taken:?}: {reply}"));
@@ -521,6 +566,9 @@ impl World {
     fn inspect(&mut self, sleeps: bool) -> io::Result<()> {
         self.steps += 1;
         self.quiet_steps += 1;
+        if memory::peak_bytes() > memory_budget_bytes() {
+            return Err(self.breach("the memory budget is passed".into()));
+        }
         if self.steps > STEPS_MAX || self.quiet_steps > QUIET_STEPS_MAX {
             return Err(self.breach("it never comes to rest".into()));
         }
@@ -546,6 +594,7 @@ impl World {
 
 impl Transport for World {
     fn wait(&mut self, timeout: Option<Duration>, _: Want) -> io::Result<Wakeup> {
+        let _system = Scope::system();
         let sleeps = timeout != Some(Duration::ZERO);
         self.inspect(sleeps)?;
         self.calm |= self.steps >= self.calm_step;
@@ -592,6 +641,7 @@ impl Transport for World {
     }
 
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let _system = Scope::system();
         if self.strikes("interruptions", 6) {
             return Err(ErrorKind::Interrupted.into());
         }
@@ -622,6 +672,7 @@ impl Transport for World {
     }
 
     fn write(&mut self, from: &[u8]) -> io::Result<usize> {
+        let _system = Scope::system();
         if self.strikes("interruptions", 6) {
             return Err(ErrorKind::Interrupted.into());
         }
@@ -648,6 +699,7 @@ impl Transport for World {
 
 impl Channel for World {
     fn open(&mut self) -> Result<(), (Absence, String)> {
+        let _system = Scope::system();
         if self.executor.connected {
             self.breach("it opens what is open".into());
         }
@@ -667,6 +719,7 @@ impl Channel for World {
     }
 
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let _system = Scope::system();
         if !self.executor.connected {
             return Err(self.breach("it reads what is closed".into()));
         }
@@ -695,6 +748,7 @@ impl Channel for World {
     }
 
     fn write(&mut self, from: &[u8]) -> io::Result<usize> {
+        let _system = Scope::system();
         if !self.executor.connected {
             return Err(self.breach("it writes to what is closed".into()));
         }
@@ -722,6 +776,7 @@ impl Channel for World {
     }
 
     fn close(&mut self) {
+        let _system = Scope::system();
         self.executor.connected = false;
         self.executor.gone = false;
         self.executor.said.clear();

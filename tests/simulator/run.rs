@@ -13,7 +13,7 @@ use super::server;
 use super::transport::{Counts, World};
 
 /// What a server may hold after a session beside its ring and its outbox.
-const KEPT_BYTES_MAX: usize = 1 << 20;
+pub const KEPT_BYTES_MAX: usize = 1 << 20;
 
 /// What a run that went well has done.
 #[derive(Debug, Default, Clone, Copy)]

@@ -34,10 +34,10 @@ pub fn wait(child: &mut Child) -> io::Result<std::process::ExitStatus> {
     Ok(status)
 }
 
-/// Runs a program to its end, and takes what it prints, to a bound. A program that takes too long
-/// is ended with its process group.
+/// Runs a program to its end, and takes what it prints, to a bound. What it reads is for the caller
+/// to say. A program that takes too long is ended with its process group.
 pub fn output(command: &mut Command, limit: Duration, bytes_max: u64) -> io::Result<Output> {
-    command.process_group(0).stdin(Stdio::null());
+    command.process_group(0);
     command.stderr(Stdio::piped());
     let mut child = spawn(command)?;
     let reader = |stream: Option<Box<dyn io::Read + Send>>| {

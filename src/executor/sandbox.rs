@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use super::process;
@@ -56,7 +56,7 @@ impl Sandbox {
             "--new-session",
         ]);
         command.args(["--", "/proc/self/exe", "--version"]);
-        command.stdout(std::process::Stdio::null());
+        command.stdin(Stdio::null()).stdout(Stdio::null());
         let outcome = process::output(&mut command, Duration::from_secs(10), 4096);
         match outcome {
             Ok(output) if output.status.success() => Ok(Self),

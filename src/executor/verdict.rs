@@ -367,6 +367,7 @@ mod tests {
             status: "M".into(),
             added: Some(1),
             removed: Some(0),
+            link: None,
         }
     }
 

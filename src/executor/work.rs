@@ -239,7 +239,7 @@ impl Work<'_> {
         git.deliver(&own, repo, task.id)?;
         let changes = git.changes(repo, &task.base, &head)?;
         git.diff(repo, &task.base, &head, &self.path("diff.patch"))?;
-        for path in git.links_out(repo, &head, &changes) {
+        for path in git.links_out(repo, &changes, &own.join("links"))? {
             let what = format!("{path} is a symbolic link that leads out of the repository");
             self.findings.warnings.push(what);
         }

@@ -32,6 +32,8 @@ pub struct Change {
     pub added: Option<u64>,
     /// Lines that were removed.
     pub removed: Option<u64>,
+    /// The blob that holds the target, if it is a symbolic link now.
+    pub link: Option<String>,
 }
 
 /// The repository cannot be worked in.
@@ -92,7 +94,7 @@ impl Git {
             command.env(format!("GIT_{who}_NAME"), "rocco");
             command.env(format!("GIT_{who}_EMAIL"), "rocco@localhost");
         }
-        command.stdout(Stdio::piped());
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
         command
     }
 
@@ -108,8 +110,7 @@ impl Git {
             Ok(output) if output.status.success() => Ok(output.stdout),
             Ok(output) => {
                 let said = String::from_utf8_lossy(&output.stderr);
-                let said = said.lines().last().unwrap_or_default().trim().to_owned();
-                Err(format!("git {what} failed: {said}"))
+                Err(format!("git {what} failed: {}", reason(&said)))
             }
             Err(error) => Err(format!("git {what} failed: {error}")),
         }
@@ -263,25 +264,26 @@ impl Git {
             let mut command = self.command(&repo.place());
             command
                 .args(DIFF)
-                .args([what, "-z", "--end-of-options", base, head]);
+                .args([what, "-z", "--no-abbrev", "--end-of-options", base, head]);
             Ok::<_, String>(String::from_utf8_lossy(&self.run(command)?).into_owned())
         };
         let numbers = diff("--numstat")?;
         let numbers: Vec<&str> = numbers.split_terminator('\0').collect();
-        let statuses = diff("--name-status")?;
-        let statuses: Vec<&str> = statuses.split_terminator('\0').collect();
-        let changes = statuses
-            .chunks_exact(2)
-            .zip(numbers)
-            .map(|(status, numbers)| {
-                let mut numbers = numbers.split('\t').map(|number| number.parse().ok());
-                Change {
-                    path: status[1].to_owned(),
-                    status: status[0].to_owned(),
-                    added: numbers.next().flatten(),
-                    removed: numbers.next().flatten(),
-                }
-            });
+        let kinds = diff("--raw")?;
+        let kinds: Vec<&str> = kinds.split_terminator('\0').collect();
+        let changes = kinds.chunks_exact(2).zip(numbers).map(|(kind, numbers)| {
+            // The modes and the blobs, each before and after, and the status.
+            let words: Vec<&str> = kind[0].split(' ').collect();
+            let word = |index: usize| words.get(index).copied().unwrap_or_default();
+            let mut numbers = numbers.split('\t').map(|number| number.parse().ok());
+            Change {
+                path: kind[1].to_owned(),
+                status: word(4).to_owned(),
+                added: numbers.next().flatten(),
+                removed: numbers.next().flatten(),
+                link: (word(1) == LINK_MODE).then(|| word(3).to_owned()),
+            }
+        });
         Ok(changes.collect())
     }
 
@@ -309,26 +311,64 @@ impl Git {
         fs::rename(&new, to).map_err(|error| error.to_string())
     }
 
-    /// Symbolic links among changed files that lead out of the repository.
-    pub fn links_out(&self, repo: &Repo, head: &str, changes: &[Change]) -> Vec<String> {
-        let leads_out = |path: &&Change| {
-            let listed = self.say(&repo.place(), &["ls-tree", head, "--", &path.path]);
-            if !listed.is_ok_and(|line| line.starts_with("120000 ")) {
-                return false;
-            }
-            let target = self.say(
-                &repo.place(),
-                &["cat-file", "blob", &format!("{head}:{}", path.path)],
-            );
-            target.is_ok_and(|target| super::scope::leaves(&path.path, &target))
+    /// Symbolic links among changed files that lead out of the repository. All are asked for at
+    /// once, by a list in a file.
+    pub fn links_out(
+        &self,
+        repo: &Repo,
+        changes: &[Change],
+        list: &Path,
+    ) -> Result<Vec<String>, String> {
+        let links = changes
+            .iter()
+            .filter_map(|change| Some((change.path.as_str(), change.link.as_deref()?)));
+        let (paths, mut blobs): (Vec<&str>, Vec<&str>) = links.unzip();
+        if paths.is_empty() {
+            return Ok(Vec::new());
+        }
+        blobs.push("");
+        let listed = fs::write(list, blobs.join("\n")).and_then(|()| fs::File::open(list));
+        let mut command = self.command(&repo.place());
+        command.args(["cat-file", "--batch"]);
+        command.stdin(listed.map_err(|error| error.to_string())?);
+        let said = self.run(command)?;
+        let mut rest = said.as_slice();
+        // What is beyond the bound of git's output is not known to stay inside.
+        let leads_out = |path: &&str| {
+            blob(&mut rest)
+                .is_none_or(|target| super::scope::leaves(path, &String::from_utf8_lossy(target)))
         };
-        let added = changes.iter().filter(|change| change.status != "D");
-        let links = added
-            .filter(|change| change.added == Some(1))
-            .filter(leads_out);
-        links.map(|change| change.path.clone()).collect()
+        let out = paths.into_iter().filter(leads_out);
+        Ok(out.map(str::to_owned).collect())
     }
 }
+
+/// The first blob of what `git cat-file --batch` prints: a line that ends in its length, itself and
+/// LF. The rest is left.
+fn blob<'b>(said: &mut &'b [u8]) -> Option<&'b [u8]> {
+    let (head, rest) = said.split_at_checked(memchr::memchr(b'\n', said)? + 1)?;
+    let bytes = head.rsplit(|byte| *byte == b' ').next()?.trim_ascii();
+    let bytes: usize = std::str::from_utf8(bytes).ok()?.parse().ok()?;
+    let (blob, rest) = rest.split_at_checked(bytes)?;
+    *said = rest.get(1..)?;
+    Some(blob)
+}
+
+/// What git says of a failure: its first complaint, which the others follow from.
+fn reason(said: &str) -> &str {
+    let complains = |line: &&str| {
+        ["error: ", "fatal: "]
+            .iter()
+            .any(|word| line.starts_with(word))
+    };
+    let first = said.lines().find(complains);
+    first
+        .or_else(|| said.lines().last())
+        .unwrap_or_default()
+        .trim()
+}
+
+const LINK_MODE: &str = "120000";
 
 const DIFF: [&str; 7] = [
     "diff-tree",
@@ -378,4 +418,35 @@ pub fn unnest(work: &Path, to: &Path) -> std::io::Result<Vec<String>> {
 /// Whether a path is a directory itself, and no link to one.
 pub fn is_plain_dir(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blobs_are_taken_one_by_one() {
+        let mut said = &b"aa blob 3\nx\ny\nbb blob 0\n\ncc blob 9\ncut"[..];
+        assert_eq!(blob(&mut said), Some(&b"x\ny"[..]));
+        assert_eq!(blob(&mut said), Some(&b""[..]));
+        assert_eq!(blob(&mut said), None);
+        for odd in ["", "dd missing\n", "blob\n", "blob 1\na"] {
+            assert_eq!(blob(&mut odd.as_bytes()), None, "{odd:?}");
+        }
+    }
+
+    #[test]
+    fn the_first_complaint_is_told() {
+        for (said, told) in [
+            (
+                "error: invalid path '.GIT/x'\nfatal: adding files failed\n",
+                "error: invalid path '.GIT/x'",
+            ),
+            ("warning: a\nfatal: b\n", "fatal: b"),
+            ("hm\nso\n", "so"),
+            ("", ""),
+        ] {
+            assert_eq!(reason(said), told);
+        }
+    }
 }

@@ -27,6 +27,8 @@ use crate::port::plain::Plain;
 use crate::wire::writer::start_of;
 
 const OUTCOME_FILE: &str = "outcome.json";
+const UNCOMMITTED: &str =
+    "the working tree has changes that are in no commit, which the task did not see";
 
 /// A task in the hands of a worker.
 struct Work<'s> {
@@ -92,11 +94,13 @@ impl Work<'_> {
         git.clone_at(&repo.place(), &self.path("work"), &self.task.base)?;
         let made = fs::create_dir_all(self.path("home"));
         made.map_err(|error| error.to_string())?;
-        if git.has_uncommitted(&repo)? {
-            let what = "the working tree has changes that are in no commit, which the task did \
-                        not see";
-            self.findings.warnings.push(what.into());
-        }
+        let uncommitted = match git.has_uncommitted(&repo) {
+            Ok(false) => None,
+            Ok(true) => Some(UNCOMMITTED.to_owned()),
+            // The task works on the commit, whatever this is.
+            Err(what) => Some(format!("the working tree cannot be looked at: {what}")),
+        };
+        self.findings.warnings.extend(uncommitted);
         self.repo = Some(repo);
         if let Some(why) = &self.shared.policy.no_sandbox {
             let what = format!("the task ran without a sandbox: {why}");

@@ -45,7 +45,7 @@ pub enum Refused {
     Unusable(String),
 }
 
-const QUIET: [&str; 22] = [
+const QUIET: [&str; 20] = [
     "-c",
     "core.hooksPath=/dev/null",
     "-c",
@@ -54,8 +54,6 @@ const QUIET: [&str; 22] = [
     "core.attributesFile=/dev/null",
     "-c",
     "core.excludesFile=/dev/null",
-    "-c",
-    "core.autocrlf=false",
     "-c",
     "core.pager=cat",
     "-c",

@@ -269,6 +269,39 @@ fn a_task_stands_on_its_commit_whatever_the_user_does_meanwhile() {
     assert!(!refs.contains("refs/rocco/base/"), "{refs}");
 }
 
+/// A repository that converts its files has no changes for that, and one whose filter fails has its
+/// tasks done all the same.
+#[test]
+fn what_a_repository_converts_is_no_change() {
+    let bench = Bench::new("converts");
+    git(&bench.repo, &["config", "core.autocrlf", "true"]);
+    fs::write(bench.repo.join("lines.txt"), "one\r\ntwo\r\n").unwrap();
+    git(&bench.repo, &["add", "."]);
+    git(&bench.repo, &["commit", "-q", "-m", "lines"]);
+    let mut executor = bench.child(&["--sandbox", "off"]);
+    let record = executor.done(task(&new_id(), &bench.repo, "write a.txt x"));
+    assert_eq!(record["outcome"], "succeeded", "{record}");
+    assert!(
+        !record["warnings"].to_string().contains("working tree"),
+        "{record}"
+    );
+    let other = bench.add_repo("other");
+    fs::write(other.join(".gitattributes"), "*.txt filter=absent\n").unwrap();
+    git(&other, &["add", "."]);
+    git(&other, &["commit", "-q", "-m", "filter"]);
+    git(&other, &["config", "filter.absent.required", "true"]);
+    git(&other, &["config", "filter.absent.clean", "false"]);
+    fs::write(other.join("a.txt"), "other\n").unwrap();
+    let record = executor.done(task(&new_id(), &other, "write a.txt x"));
+    assert_eq!(record["outcome"], "succeeded", "{record}");
+    assert!(
+        record["warnings"]
+            .to_string()
+            .contains("cannot be looked at"),
+        "{record}"
+    );
+}
+
 #[test]
 fn changes_outside_of_the_scope_are_told_or_fail() {
     let bench = Bench::new("scope");

@@ -262,7 +262,11 @@ impl Journal {
             if name.is_some_and(|name| name.starts_with(".new-")) {
                 fs::remove_dir_all(&path)?;
             } else if name.and_then(TaskId::parse).is_some() {
-                cut_torn_line(&path.join("state.ndjson"))?;
+                let states = path.join("state.ndjson");
+                // Which task it is that cannot be read is for a person to see to.
+                cut_torn_line(&states).map_err(|error| {
+                    io::Error::new(error.kind(), format!("{}: {error}", states.display()))
+                })?;
             }
         }
         Ok(())

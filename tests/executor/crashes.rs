@@ -181,6 +181,14 @@ fn what_was_half_written_is_put_right() {
     assert_eq!(next.summary(&id)["state"], "succeeded");
     assert!(!half.exists());
     assert_eq!(bench.states(&id).len(), 3);
+    next.close();
+    // What cannot be read is named, and not taken for nothing.
+    fs::remove_file(&states).unwrap();
+    fs::create_dir(&states).unwrap();
+    let refused = bench.refused(&[]);
+    assert_eq!(refused.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(said.contains(&*states.to_string_lossy()), "{said}");
 }
 
 #[test]

@@ -1,15 +1,16 @@
 //! `rocco task`: the same state directory, for the person at the terminal.
 
 use std::fs::File;
-use std::io::{self, BufRead as _, BufReader, Write};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use super::journal::{Found, Place};
 use super::state::{Outcome, State};
 use super::{clock, complain, json};
+use crate::limits::EXECUTOR_LINE_BYTES_MAX;
 use crate::port::plain::Plain;
-use crate::task::id::TaskId;
 use crate::wire::json::{Object, Value};
 use crate::wire::writer::start_of;
 
@@ -54,10 +55,7 @@ pub fn run(
     out: &mut impl Write,
 ) -> io::Result<ExitCode> {
     let name = match wish {
-        Wish::List => {
-            list(place, manner, out)?;
-            return Ok(ExitCode::SUCCESS);
-        }
+        Wish::List => return list(place, manner, out),
         Wish::Show(name) | Wish::Log(name) | Wish::Diff(name) | Wish::Cancel(name) => name,
     };
     let found = match find(place, name) {
@@ -70,8 +68,8 @@ pub fn run(
     let id = found.task.id;
     match wish {
         Wish::List | Wish::Show(_) => show(place, &found, manner, out)?,
-        Wish::Log(_) => copy(place, id, "log", manner, out)?,
-        Wish::Diff(_) => copy(place, id, "diff.patch", manner, out)?,
+        Wish::Log(_) => return copy(&place.dir(id).join("log"), manner, out),
+        Wish::Diff(_) => return copy(&place.dir(id).join("diff.patch"), manner, out),
         Wish::Cancel(_) => return cancel(place, &found, manner, out),
     }
     Ok(ExitCode::SUCCESS)
@@ -109,8 +107,17 @@ fn state(place: &Place, found: &Found) -> State {
     }
 }
 
-fn list(place: &Place, manner: Manner, out: &mut impl Write) -> io::Result<()> {
-    let mut tasks = place.tasks_found()?;
+/// Says that something cannot be read.
+fn unreadable(path: &Path, error: &io::Error) -> ExitCode {
+    complain(&format!("{} cannot be read: {error}", path.display()));
+    ExitCode::FAILURE
+}
+
+fn list(place: &Place, manner: Manner, out: &mut impl Write) -> io::Result<ExitCode> {
+    let mut tasks = match place.tasks_found() {
+        Ok(tasks) => tasks,
+        Err(error) => return Ok(unreadable(place.root(), &error)),
+    };
     tasks.reverse();
     if manner.json {
         for found in &tasks {
@@ -127,7 +134,7 @@ fn list(place: &Place, manner: Manner, out: &mut impl Write) -> io::Result<()> {
                 })
             )?;
         }
-        return Ok(());
+        return Ok(ExitCode::SUCCESS);
     }
     for found in &tasks {
         let state = state(place, found);
@@ -136,7 +143,7 @@ fn list(place: &Place, manner: Manner, out: &mut impl Write) -> io::Result<()> {
         let state = coloured(state, manner, 11);
         writeln!(out, "{id}  {state}  {age:>4}  {goal}")?;
     }
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The first line of a goal, cut.
@@ -182,8 +189,11 @@ fn coloured(state: State, manner: Manner, width: usize) -> String {
 fn show(place: &Place, found: &Found, manner: Manner, out: &mut impl Write) -> io::Result<()> {
     let (task, state) = (&found.task, state(place, found));
     let dir = place.dir(task.id);
-    // A task that has not ended has none.
+    // A task that has not ended has none, and one that is damaged tells nothing.
     let record = std::fs::read(dir.join("result.json")).unwrap_or_default();
+    let record = json::with(&record, |_| ())
+        .map(|()| record)
+        .unwrap_or_default();
     if manner.json {
         let record = String::from_utf8_lossy(&record);
         return writeln!(
@@ -282,28 +292,28 @@ fn gate(gate: Object<'_>) -> String {
 }
 
 /// Prints a file of a task's. To a terminal goes nothing that would steer it.
-fn copy(
-    place: &Place,
-    id: TaskId,
-    name: &str,
-    manner: Manner,
-    out: &mut impl Write,
-) -> io::Result<()> {
-    let file = match File::open(place.dir(id).join(name)) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        file => file?,
+fn copy(path: &Path, manner: Manner, out: &mut impl Write) -> io::Result<ExitCode> {
+    let mut lines = match File::open(path) {
+        Ok(file) => BufReader::new(file),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(ExitCode::SUCCESS),
+        Err(error) => return Ok(unreadable(path, &error)),
     };
-    if !manner.terminal {
-        return io::copy(&mut &file, out).map(drop);
-    }
-    let mut lines = BufReader::new(file);
     let mut line = Vec::new();
-    while lines.read_until(b'\n', &mut line)? > 0 {
-        let text = String::from_utf8_lossy(&line);
-        write!(out, "{}", Plain::of(&text, text.len()))?;
+    loop {
         line.clear();
+        let part = (&mut lines)
+            .take(EXECUTOR_LINE_BYTES_MAX as u64)
+            .read_until(b'\n', &mut line);
+        match part {
+            Ok(0) => return Ok(ExitCode::SUCCESS),
+            Ok(_) if manner.terminal => {
+                let text = String::from_utf8_lossy(&line);
+                write!(out, "{}", Plain::of(&text, text.len()))?;
+            }
+            Ok(_) => out.write_all(&line)?,
+            Err(error) => return Ok(unreadable(path, &error)),
+        }
     }
-    Ok(())
 }
 
 fn cancel(

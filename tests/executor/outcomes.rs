@@ -400,6 +400,17 @@ fn a_person_sees_the_tasks_in_short_or_as_json() {
         String::from_utf8(unknown.stderr).unwrap().lines().count(),
         1
     );
+    // What is damaged is named, and is not passed on as JSON.
+    let dir = bench.task_dir(&id);
+    fs::write(dir.join("result.json"), "{\"outcome\"").unwrap();
+    let shown: Value = serde_json::from_str(&said(&["show", &id, "--json"])).unwrap();
+    assert_eq!(shown["record"], Value::Null);
+    fs::remove_file(dir.join("log")).unwrap();
+    fs::create_dir(dir.join("log")).unwrap();
+    let unreadable = bench.task(&["log", &id]);
+    assert_eq!(unreadable.status.code(), Some(1));
+    let complaint = String::from_utf8(unreadable.stderr).unwrap();
+    assert!(complaint.contains("log cannot be read"), "{complaint}");
 }
 
 #[test]

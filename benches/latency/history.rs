@@ -77,15 +77,16 @@ impl Line {
         })
     }
 
-    /// Prints a table: a row for each thing that was measured beside the floor, then the rest.
+    /// Prints a table: a row for each thing that was measured beside the floor, with the ratio of
+    /// the floor that waits, then the rest.
     pub(crate) fn print(&self) {
         println!(
             "{} on {}, {}, {}",
             self.commit, self.cpu, self.kernel, self.toolchain
         );
         println!(
-            "\n{:<28} {:>9} {:>9} {:>6} {:>9} {:>6}",
-            "one in flight", "p50 us", "floor", "ratio", "p99 us", "ratio"
+            "\n{:<28} {:>9} {:>9} {:>6} {:>9} {:>9} {:>6}",
+            "one in flight", "p50 us", "floor", "ratio", "(waiting)", "p99 us", "ratio"
         );
         let figure = |name: &str| self.figures.get(name).copied();
         for name in self.figures.keys() {
@@ -94,10 +95,11 @@ impl Line {
             };
             let of = |name: &str| figure(&format!("{place}/{name}")).unwrap_or(f64::NAN);
             println!(
-                "{place:<28} {:>9.2} {:>9.2} {:>6.2} {:>9.2} {:>6.2}",
+                "{place:<28} {:>9.2} {:>9.2} {:>6.2} {:>9.2} {:>9.2} {:>6.2}",
                 of("p50_ns") / 1e3,
                 of("floor_p50_ns") / 1e3,
                 of("p50_ratio"),
+                of("waiting_p50_ratio"),
                 of("p99_ns") / 1e3,
                 of("p99_ratio"),
             );

@@ -7,7 +7,9 @@
 //!
 //! The floor is this program itself, started with `--floor`: it reads, splices the id into a canned
 //! reply of the same length and writes, blocking and without JSON. Both are measured in turns in
-//! one run, so that every figure is also a ratio to what the machine allows at that moment.
+//! one run, so that every figure is also a ratio to what the machine allows at that moment. Beside
+//! them runs the same floor behind epoll: what is left to a server that has to hear of signals and
+//! of other descriptors too.
 
 mod chart;
 mod client;
@@ -20,6 +22,7 @@ mod peers;
 
 use std::process::ExitCode;
 
+use floor::Floor;
 use measure::Effort;
 
 const USAGE: &str = "latency [--quick] [--no-history] [--against COMMIT] [--chart] [--peers LIST]";
@@ -38,8 +41,8 @@ struct Wish {
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
-    if let Some(reply_bytes) = floor::asked_for(std::env::args()) {
-        floor::serve(reply_bytes);
+    if let Some(floor) = Floor::asked_for(std::env::args()) {
+        floor.serve();
         return ExitCode::SUCCESS;
     }
     if executor::asked_for(std::env::args()) {

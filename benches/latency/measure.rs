@@ -10,6 +10,7 @@ use rocco::{Info, Server};
 
 use crate::client::{self, Channel, INITIALIZE, Placement};
 use crate::executor;
+use crate::floor::Floor;
 
 /// Figures by name. Names end in their unit; `ratio` is rocco's figure by the floor's.
 pub(crate) type Figures = BTreeMap<String, f64>;
@@ -90,7 +91,11 @@ pub(crate) fn all(effort: Effort) -> Figures {
                     placement_name(placement)
                 );
                 let pair = Pair::start(channel, placement, request);
-                one_in_flight(&mut figures, &place, pair, request, effort.exchanges);
+                let (reply_bytes, waits) = (pair.reply_bytes, true);
+                let argv = Floor { reply_bytes, waits }.argv();
+                let waiting = client::Server::start(&argv, channel, placement);
+                let servers = [pair.rocco, pair.floor, waiting];
+                one_in_flight(&mut figures, &place, servers, request, effort.exchanges);
             }
         }
         in_bursts(&mut figures, channel, effort.bursts);
@@ -124,16 +129,17 @@ pub(crate) fn rocco_argv() -> Vec<String> {
     vec![env!("CARGO_BIN_EXE_rocco").into(), "mcp".into()]
 }
 
+/// The floor that blocks in its read.
 pub(crate) fn floor_argv(reply_bytes: usize) -> Vec<String> {
-    let program = std::env::current_exe().expect("this program has a path");
-    let program = program.to_string_lossy().into_owned();
-    vec![program, "--floor".into(), reply_bytes.to_string()]
+    let waits = false;
+    Floor { reply_bytes, waits }.argv()
 }
 
 /// rocco and a floor that answers as long.
 struct Pair {
     rocco: client::Server,
     floor: client::Server,
+    reply_bytes: usize,
 }
 
 impl Pair {
@@ -143,7 +149,11 @@ impl Pair {
         rocco.send(request.as_bytes());
         let reply_bytes = rocco.receive(1);
         let floor = client::Server::start(&floor_argv(reply_bytes), channel, placement);
-        Self { rocco, floor }
+        Self {
+            rocco,
+            floor,
+            reply_bytes,
+        }
     }
 
     fn both(&mut self) -> [&mut client::Server; 2] {
@@ -151,19 +161,26 @@ impl Pair {
     }
 }
 
-fn one_in_flight(figures: &mut Figures, place: &str, mut pair: Pair, request: &str, count: usize) {
-    let mut times = [Vec::with_capacity(count), Vec::with_capacity(count)];
-    for server in pair.both() {
+/// Exchanges with rocco, the floor and the floor that waits, in turns.
+fn one_in_flight(
+    figures: &mut Figures,
+    place: &str,
+    mut servers: [client::Server; 3],
+    request: &str,
+    count: usize,
+) {
+    let mut times: [Vec<Duration>; 3] = Default::default();
+    for server in &mut servers {
         for _ in 0..count.min(TURN) {
             server.exchange(request.as_bytes());
         }
     }
     while times[0].len() < count {
-        for (server, times) in pair.both().into_iter().zip(&mut times) {
+        for (server, times) in servers.iter_mut().zip(&mut times) {
             times.extend((0..count.min(TURN)).map(|_| server.exchange(request.as_bytes())));
         }
     }
-    let [rocco, floor] = times.map(|mut times| {
+    let [rocco, floor, waiting] = times.map(|mut times| {
         times.sort_unstable();
         times
     });
@@ -174,13 +191,15 @@ fn one_in_flight(figures: &mut Figures, place: &str, mut pair: Pair, request: &s
         ("p999", 0.999),
         ("max", 1.0),
     ] {
-        let (rocco, floor) = (quantile(&rocco, share), quantile(&floor, share));
+        let [rocco, floor, waiting] = [&rocco, &floor, &waiting].map(|it| quantile(it, share));
         figures.insert(format!("{place}/{name}_ns"), rocco);
         figures.insert(format!("{place}/floor_{name}_ns"), floor);
         figures.insert(format!("{place}/{name}_ratio"), rocco / floor);
+        figures.insert(format!("{place}/waiting_{name}_ratio"), waiting / floor);
     }
-    pair.rocco.close();
-    pair.floor.close();
+    for server in servers {
+        server.close();
+    }
 }
 
 pub(crate) fn quantile(sorted: &[Duration], share: f64) -> f64 {

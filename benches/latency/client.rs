@@ -145,15 +145,18 @@ impl Server {
         digits.and_then(|digits| digits.parse().ok()).unwrap_or(0)
     }
 
-    /// The CPU time that the server has used.
+    /// The CPU time that the server's threads have used.
     pub(crate) fn cpu(&self) -> Duration {
-        let path = format!("/proc/{}/schedstat", self.child.id());
-        let text = std::fs::read_to_string(path).unwrap_or_default();
-        let nanoseconds = text
-            .split(' ')
-            .next()
-            .and_then(|digits| digits.parse().ok());
-        Duration::from_nanos(nanoseconds.unwrap_or(0))
+        let threads = std::fs::read_dir(format!("/proc/{}/task", self.child.id()));
+        let nanoseconds = threads
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter_map(|thread| {
+                let text = std::fs::read_to_string(thread.path().join("schedstat")).ok()?;
+                text.split(' ').next()?.parse::<u64>().ok()
+            });
+        Duration::from_nanos(nanoseconds.sum())
     }
 }
 

@@ -15,7 +15,7 @@ use crate::measure::{KINDS, floor_argv, quantile, rocco_argv};
 const EXCHANGES: usize = 3_000;
 const TURN: usize = 100;
 const BURST: usize = 64;
-const BURSTS: usize = 60;
+const BURSTS: usize = 200;
 const LARGE_FRAMES: usize = 20;
 const STARTS: usize = 9;
 /// Frames of a session whose peak memory is looked at, with the two that open it.

@@ -107,9 +107,10 @@ pub(crate) fn main(arguments: &[OsString]) -> Option<ExitCode> {
         ("executor", Some("--help" | "-h")) | ("help", Some("executor")) => {
             return Some(crate::print(EXECUTOR_HELP));
         }
-        ("task", Some("--help" | "-h")) | ("help", Some("task")) => {
+        ("task", _) if rest.iter().any(|word| word == "--help" || word == "-h") => {
             return Some(crate::print(TASK_HELP));
         }
+        ("help", Some("task")) => return Some(crate::print(TASK_HELP)),
         ("executor", _) => config(rest).map(executor::run),
         ("task", _) => task(rest).map(|(place, wish, json)| {
             let mut stdout = io::stdout().lock();
@@ -231,7 +232,10 @@ fn task(arguments: &[OsString]) -> Result<(Place, Wish, bool), String> {
         let argument = argument.to_string_lossy().into_owned();
         match argument.as_str() {
             "--json" => json = true,
-            "--state" => state = rest.next().map(PathBuf::from),
+            "--state" => {
+                let path = rest.next().map(PathBuf::from);
+                state = Some(path.ok_or("--state wants a value. Try: rocco help task")?);
+            }
             _ if argument.starts_with('-') => {
                 return Err(cli::unknown(argument, &TASK_WORDS).to_string());
             }
@@ -245,7 +249,7 @@ fn task(arguments: &[OsString]) -> Result<(Place, Wish, bool), String> {
     let mut words = words.into_iter();
     let word = words.next().unwrap_or_else(|| "list".into());
     let mut name = || {
-        let name = words.next();
+        let name = words.next().filter(|name| !name.is_empty());
         name.ok_or_else(|| format!("{word} wants the name of a task. Try: rocco task list"))
     };
     let wish = match word.as_str() {
@@ -314,6 +318,7 @@ mod tests {
                 r#"unknown argument "shwo"; did you mean "show"?"#,
             ),
             ("--state /s show", "show wants the name of a task."),
+            ("list --state", "--state wants a value."),
             ("--state /s list x", "surplus argument \"x\"."),
         ] {
             let said = task(&arguments(line)).unwrap_err();

@@ -120,6 +120,11 @@ pub const TOOLS_MAX: usize = 1024;
 /// A tool's name: the longest that the specification and the conformance suite both accept.
 pub const TOOL_NAME_BYTES_MAX: usize = 64;
 
+/// An answer that is always the same, [`Prepared`](crate::mcp::prepared::Prepared). It is written
+/// into a buffer of this size, which has to be of the small kind of the allocator: glibc keeps the
+/// memory of every large block once one of its size was given back.
+pub const PREPARED_BYTES_MAX: usize = 65_536;
+
 /// `goal` of a task, in bytes of UTF-8.
 pub const TASK_GOAL_BYTES_MAX: usize = 64 << 10;
 

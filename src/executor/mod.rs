@@ -32,7 +32,7 @@ pub mod workspace;
 use std::collections::HashMap;
 use std::fs;
 use std::io::{self, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::process::ExitCode;
@@ -122,6 +122,9 @@ fn start(config: Config) -> Result<(), (u8, String)> {
         policy,
     });
     shared.recover().map_err(system)?;
+    // What was cancelled while nobody was there is not begun.
+    let open = locked(&shared.queue).open();
+    shared.cancel_what_is_marked(open);
     let (over, is_over) = mpsc::channel();
     shared.start_threads(signals, over.clone());
     match listener {
@@ -157,7 +160,10 @@ fn listen(path: &Path) -> Result<UnixListener, String> {
             { dir.display() }
         ));
     }
-    if fs::symlink_metadata(path).is_ok() {
+    if let Ok(found) = fs::symlink_metadata(path) {
+        if !found.file_type().is_socket() {
+            return Err(format!("{show} is there, and is no socket"));
+        }
         if UnixStream::connect(path).is_ok() {
             return Err(format!("somebody listens on {show} already"));
         }
@@ -318,12 +324,16 @@ impl Shared {
                 }
                 queue.open()
             };
-            for id in open {
-                if self.journal.place().is_asked_to_cancel(id) {
-                    self.cancel(id);
-                }
-            }
+            self.cancel_what_is_marked(open);
             std::thread::sleep(Duration::from_millis(MARKERS_MS));
+        }
+    }
+
+    fn cancel_what_is_marked(&self, open: Vec<TaskId>) {
+        for id in open {
+            if self.journal.place().is_asked_to_cancel(id) {
+                self.cancel(id);
+            }
         }
     }
 
@@ -463,8 +473,10 @@ impl Shared {
             }
         }
         if let Some(path) = &self.policy.config.socket {
-            // The next executor would remove it as well.
-            let _ = fs::remove_file(path);
+            // The next executor would remove it as well, but nothing else.
+            if fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket()) {
+                let _ = fs::remove_file(path);
+            }
         }
         // The workers wait for the lock, and never get it.
         std::mem::forget(queue);

@@ -70,6 +70,12 @@ impl Policy {
     /// What cannot be had, in a sentence.
     pub fn of(config: Config) -> Result<Self, String> {
         let allow = allowed(&config.allow)?;
+        if let Some(path) = config.writable.iter().find(|path| !path.exists()) {
+            return Err(format!(
+                "--writable {}: there is no such file",
+                path.display()
+            ));
+        }
         let gates = match &config.gates {
             None => Vec::new(),
             Some(path) => {

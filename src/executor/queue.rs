@@ -107,8 +107,10 @@ pub enum Admission {
     Duplicate(TaskId),
     /// Its key belongs to a task with other content.
     KeyConflict,
-    /// So many wait already.
+    /// So many wait already, or were accepted lately.
     Full {
+        /// Which of both.
+        why: &'static str,
         /// How long to wait before trying again.
         retry_after_ms: u64,
     },
@@ -146,23 +148,28 @@ impl Queue {
         if let Some(entry) = self.entries.values().find(same) {
             return Admission::Duplicate(entry.task.id);
         }
-        match self.room_in_ms(now_ms) {
-            0 => Admission::New,
-            retry_after_ms => Admission::Full { retry_after_ms },
-        }
+        self.full(now_ms).unwrap_or(Admission::New)
     }
 
-    /// How long until there may be room; 0 if there is.
-    fn room_in_ms(&self, now_ms: u64) -> u64 {
-        const WAIT_MS: u64 = 15_000;
+    /// Why there is no room, if there is none.
+    fn full(&self, now_ms: u64) -> Option<Admission> {
         if self.waiting.len() >= self.bounds.queued_max {
-            return WAIT_MS;
+            return Some(Admission::Full {
+                why: "as many tasks wait as may wait",
+                retry_after_ms: 15_000,
+            });
         }
-        let recent = |&&at: &&u64| at + 60_000 > now_ms;
-        if self.accepted_ms.iter().filter(recent).count() >= TASK_SUBMISSIONS_PER_MINUTE_MAX {
-            return WAIT_MS;
+        let ends = self.accepted_ms.iter().map(|at| at + 60_000);
+        let ends: Vec<u64> = ends.filter(|end| *end > now_ms).collect();
+        if ends.len() < TASK_SUBMISSIONS_PER_MINUTE_MAX {
+            return None;
         }
-        0
+        const { assert!(TASK_SUBMISSIONS_PER_MINUTE_MAX == 30) };
+        let first = ends.into_iter().min().unwrap_or(now_ms);
+        Some(Admission::Full {
+            why: "30 tasks were accepted within the last minute, which is the most",
+            retry_after_ms: first - now_ms,
+        })
     }
 
     /// Takes in a task that was accepted, or found on disk.

@@ -57,8 +57,10 @@ struct Connection<'s> {
     shared: &'s Shared,
     front: Arc<Front>,
     greeted: bool,
-    /// The front, or what it serves, is part of a task.
+    /// What is at the other end runs for a task.
     inside: bool,
+    /// The front says that it serves what runs for a task.
+    nested: bool,
 }
 
 /// Serves a front to the end of its connection.
@@ -80,6 +82,7 @@ pub fn connection(
         front: Arc::clone(&front),
         greeted: false,
         inside,
+        nested: false,
     };
     connection.read(reader);
     front.close();
@@ -126,6 +129,11 @@ impl Connection<'_> {
         match method {
             "hello" => self.hello(params),
             _ if !self.greeted => Err(Refusal::protocol(-32_600, "hello comes first")),
+            // An agent would see what others do, and could end it.
+            _ if self.inside => Err(Refusal::of(
+                "depth_exceeded",
+                "what runs for a task has no say in tasks",
+            )),
             "task/submit" => self.submit(params),
             "task/get" => self.get(params),
             "task/list" => self.list(params),
@@ -142,7 +150,7 @@ impl Connection<'_> {
             ));
         }
         self.greeted = true;
-        self.inside |= json::unsigned(params, "depth").unwrap_or(0) > 0;
+        self.nested = json::unsigned(params, "depth").unwrap_or(0) > 0;
         let (policy, durable) = (&self.shared.policy, self.shared.journal.durable());
         let bounds = policy.bounds();
         let deadline_s = policy.config.deadline_s;
@@ -174,7 +182,7 @@ impl Connection<'_> {
 
     fn submit(&mut self, params: Object<'_>) -> Answered {
         let invalid = |what| Refusal::of("invalid_arguments", what);
-        if self.inside {
+        if self.nested {
             return Err(Refusal::of("depth_exceeded", "a task cannot submit a task"));
         }
         let now_ms = clock::now_ms();
@@ -187,7 +195,8 @@ impl Connection<'_> {
         let (repo, before) = self.look_at(&mut task)?;
         let goal = instructions(&task.content, before.as_ref());
         let (git, id) = (&self.shared.git, task.id);
-        git.pin(&repo, id, &task.base).map_err(invalid)?;
+        let pinned = git.pin(&repo, id, &task.base);
+        pinned.map_err(|what| Refusal::of("storage", what))?;
         let admission = {
             let mut queue = locked(&self.shared.queue);
             let admission = queue.admit(&task, now_ms);
@@ -225,10 +234,13 @@ impl Connection<'_> {
                 let what = "the key belongs to a task with other content";
                 return Err(Refusal::of("key_conflict", what));
             }
-            Admission::Full { retry_after_ms } => {
+            Admission::Full {
+                why,
+                retry_after_ms,
+            } => {
                 return Err(Refusal {
                     retry_after_ms: Some(retry_after_ms),
-                    ..Refusal::of("queue_full", "no further task is taken for now")
+                    ..Refusal::of("queue_full", why)
                 });
             }
             Admission::New => unreachable!("a new task is in the queue by now"),
@@ -277,9 +289,15 @@ impl Connection<'_> {
         let (mut name, mut before) = ("HEAD".to_owned(), None);
         if let Some(id) = content.follow_up_to {
             let (earlier, text) = self.earlier(id)?;
+            if earlier.repo_real != repo.real() {
+                let real = earlier.repo_real.display();
+                return Err(invalid(format!(
+                    "{id}, which is to be continued, is of {real}"
+                )));
+            }
             before = Some(text);
             let result = workspace::result_ref(id);
-            if earlier.repo_real == repo.real() && shared.git.commit(&repo, &result).is_ok() {
+            if shared.git.commit(&repo, &result).is_ok() {
                 name = result;
             }
         }
@@ -312,11 +330,9 @@ impl Connection<'_> {
         }
     }
 
+    /// A record that was lost is told as none.
     fn record(&self, id: TaskId) -> String {
-        let path = self.shared.journal.place().dir(id).join("result.json");
-        // A record that was lost is told as none.
-        let record = std::fs::read_to_string(path).unwrap_or_default();
-        record.trim_end().to_owned()
+        self.shared.journal.place().record(id).unwrap_or_default()
     }
 
     fn get(&mut self, params: Object<'_>) -> Answered {

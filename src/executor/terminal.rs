@@ -189,13 +189,9 @@ fn coloured(state: State, manner: Manner, width: usize) -> String {
 fn show(place: &Place, found: &Found, manner: Manner, out: &mut impl Write) -> io::Result<()> {
     let (task, state) = (&found.task, state(place, found));
     let dir = place.dir(task.id);
-    // A task that has not ended has none, and one that is damaged tells nothing.
-    let record = std::fs::read(dir.join("result.json")).unwrap_or_default();
-    let record = json::with(&record, |_| ())
-        .map(|()| record)
-        .unwrap_or_default();
+    // A task that has not ended has none.
+    let record = place.record(task.id);
     if manner.json {
-        let record = String::from_utf8_lossy(&record);
         return writeln!(
             out,
             "{}",
@@ -203,14 +199,7 @@ fn show(place: &Place, found: &Found, manner: Manner, out: &mut impl Write) -> i
                 object.raw("task", task.to_json().trim_end());
                 object.string("state", state.name());
                 object.string("updated_at", &clock::stamp(found.at_ms));
-                object.raw(
-                    "record",
-                    if record.is_empty() {
-                        "null"
-                    } else {
-                        record.trim_end()
-                    },
-                );
+                object.raw("record", record.as_deref().unwrap_or("null"));
             })
         );
     }
@@ -225,7 +214,7 @@ fn show(place: &Place, found: &Found, manner: Manner, out: &mut impl Write) -> i
     row("scope", &files.collect::<Vec<_>>().join("\n"))?;
     let words = task.content.acceptance.iter().map(|word| plain(word));
     row("acceptance", &words.collect::<Vec<_>>().join("\n"))?;
-    let rows = json::with(&record, rows_of);
+    let rows = record.and_then(|record| json::with(record.as_bytes(), rows_of));
     for (name, text) in rows.unwrap_or_default() {
         row(name, &text)?;
     }

@@ -67,6 +67,11 @@ pub fn run(shared: &Shared, task: &Arc<Task>) {
         shared.advance(task.id, State::Verifying);
         if let Err(what) = work.collect() {
             work.findings.fault = Some(("result_failed", what));
+            let left = format!(
+                "what the agent has left is in {}",
+                work.path("work").display()
+            );
+            work.findings.warnings.push(left);
         }
         if work.findings.before_gates().is_none() {
             work.run_gates();
@@ -140,7 +145,13 @@ impl Work<'_> {
                 self.findings.agent = Some((ending, 0));
             }
         }
-        self.findings.claim = claim(&home.join(OUTCOME_FILE));
+        match claim(&home.join(OUTCOME_FILE)) {
+            Ok(claim) => self.findings.claim = claim,
+            Err(()) => {
+                let what = "the outcome that the agent wrote is not understood, and does not count";
+                self.findings.warnings.push(what.into());
+            }
+        }
     }
 
     fn note_left_behind(&mut self, who: &str, ended: &Ended) {
@@ -224,8 +235,7 @@ impl Work<'_> {
         if !workspace::is_plain_dir(&work) {
             return Err("the agent has put something else in the place of its clone".into());
         }
-        let nested = workspace::unnest(&work, &self.path("nested"));
-        for place in nested.map_err(|error| error.to_string())? {
+        for place in workspace::ready(&work, &self.path("nested"))? {
             let what = format!("{place} is a repository of its own; its files were taken as files");
             self.findings.warnings.push(what);
         }
@@ -240,7 +250,7 @@ impl Work<'_> {
         let message = format!("{title}\n\nRocco-Task: {}", task.id);
         let head = git.commit_files(&own, &work, &task.base, &message)?;
         let Some(head) = head else { return Ok(()) };
-        git.deliver(&own, repo, task.id)?;
+        git.deliver(&own, repo, task.id, &task.base)?;
         let changes = git.changes(repo, &task.base, &head)?;
         git.diff(repo, &task.base, &head, &self.path("diff.patch"))?;
         for path in git.links_out(repo, &changes, &own.join("links"))? {
@@ -388,21 +398,24 @@ fn touched(gates: &[&Gate], findings: &Findings) -> Vec<String> {
     warnings
 }
 
-/// What the agent says, if it has put a plain file where it was told to.
-fn claim(path: &Path) -> Option<Claim> {
+/// What the agent says, if it has put something where it was told to. It is understood in a plain
+/// file alone.
+fn claim(path: &Path) -> Result<Option<Claim>, ()> {
     let mut options = OpenOptions::new();
     options
         .read(true)
         .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
-    let file = options.open(path).ok()?;
-    if !file.metadata().ok()?.is_file() {
-        return None;
+    let file = match options.open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        file => file.map_err(drop)?,
+    };
+    if !file.metadata().map_err(drop)?.is_file() {
+        return Err(());
     }
     let mut text = Vec::new();
-    file.take(TASK_OUTCOME_BYTES_MAX as u64)
-        .read_to_end(&mut text)
-        .ok()?;
-    Claim::read(&text)
+    let mut part = file.take(TASK_OUTCOME_BYTES_MAX as u64);
+    part.read_to_end(&mut text).map_err(drop)?;
+    Claim::read(&text).map(Some).ok_or(())
 }
 
 /// What the agent reads: the goal, its bounds, and how to say what is not in its edits.

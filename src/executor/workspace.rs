@@ -5,6 +5,8 @@
 //! read again. Its files are taken in with a git directory of the executor's own.
 
 use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -13,6 +15,10 @@ use super::process;
 use super::repo::Repo;
 use crate::limits::{GIT_OUTPUT_BYTES_MAX, GIT_TIMEOUT_S};
 use crate::task::id::TaskId;
+use crate::wire::writer::start_of;
+
+/// What an error shows of a path.
+const PATH_SHOWN_BYTES_MAX: usize = 256;
 
 /// Git, told to run nothing that a repository names.
 #[derive(Debug, Clone)]
@@ -190,9 +196,20 @@ impl Git {
     pub fn clone_at(&self, from: &Path, to: &Path, base: &str) -> Result<(), String> {
         let mut command = self.command(from);
         command.args(["clone", "--quiet", "--shared", "--no-checkout", "--no-tags"]);
+        // An agent may commit for itself, which comes to the same.
+        command.args(["-c", "user.name=rocco", "-c", "user.email=rocco@localhost"]);
         command.args(["--template=", "--", "."]).arg(to);
         self.run(command)?;
         self.say(to, &["checkout", "--quiet", "--detach", base, "--"])?;
+        // Git goes on without what a partial clone does not have, and its absence would be taken
+        // for the agent's work.
+        let missing = self.say(to, &["ls-files", "--deleted"])?;
+        if let Some(path) = missing.lines().next() {
+            return Err(format!(
+                "the repository does not have all of its commit, {path} for one: a partial clone \
+                 has to fetch it first"
+            ));
+        }
         // Whoever works in the clone has no way to push by mistake.
         self.say(to, &["remote", "remove", "origin"]).map(drop)
     }
@@ -233,9 +250,28 @@ impl Git {
         Ok(Some(head))
     }
 
-    /// Brings the result into the user's repository, under a ref of the task's.
-    pub fn deliver(&self, git_dir: &Path, repo: &Repo, id: TaskId) -> Result<(), String> {
+    /// Brings the result into the user's repository, under a ref of the task's. Its objects are
+    /// looked at, but for submodules that are as they were.
+    pub fn deliver(
+        &self,
+        git_dir: &Path,
+        repo: &Repo,
+        id: TaskId,
+        base: &str,
+    ) -> Result<(), String> {
+        let words = [
+            "diff-tree",
+            "--name-only",
+            base,
+            RESULT_REF,
+            "--",
+            ".gitmodules",
+        ];
+        let same_modules = self.say(git_dir, &words)?.is_empty();
         let mut command = self.command(&repo.place());
+        for check in MODULE_CHECKS.iter().filter(|_| same_modules) {
+            command.arg("-c").arg(format!("fetch.fsck.{check}=ignore"));
+        }
         command.args([
             "-c",
             "fetch.fsckObjects=true",
@@ -378,6 +414,18 @@ const DIFF: [&str; 7] = [
     "--ignore-submodules=all",
 ];
 
+/// What git looks at in a `.gitmodules`.
+const MODULE_CHECKS: [&str; 8] = [
+    "gitmodulesBlob",
+    "gitmodulesLarge",
+    "gitmodulesMissing",
+    "gitmodulesName",
+    "gitmodulesParse",
+    "gitmodulesPath",
+    "gitmodulesUpdate",
+    "gitmodulesUrl",
+];
+
 const RESULT_REF: &str = "refs/rocco/result";
 
 fn base_ref(id: TaskId) -> String {
@@ -389,28 +437,51 @@ pub fn result_ref(id: TaskId) -> String {
     format!("refs/rocco/{id}")
 }
 
-/// Takes repositories that lie in a working tree out of it, so that git takes their files for what
-/// they are and looks at no configuration of theirs. Tells where they were.
-pub fn unnest(work: &Path, to: &Path) -> std::io::Result<Vec<String>> {
+/// Readies a working tree for git, which takes its files for what they are: repositories that lie
+/// in it are taken out, so that no configuration of theirs is looked at, what is no file is
+/// removed, since git would wait for it, and what its owner cannot read becomes readable. Tells
+/// where repositories were.
+pub fn ready(work: &Path, to: &Path) -> Result<Vec<String>, String> {
     let mut found = Vec::new();
     let mut folders = vec![work.to_owned()];
     while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder)? {
-            let entry = entry?;
-            let path = entry.path();
+        let told = |error: io::Error| {
+            let place = folder
+                .strip_prefix(work)
+                .unwrap_or(&folder)
+                .to_string_lossy();
+            format!("{:?}: {error}", start_of(&place, PATH_SHOWN_BYTES_MAX))
+        };
+        allow(&folder, 0o700).map_err(told)?;
+        for entry in fs::read_dir(&folder).map_err(told)? {
+            let entry = entry.map_err(told)?;
+            let (path, kind) = (entry.path(), entry.file_type().map_err(told)?);
             if entry.file_name().eq_ignore_ascii_case(".git") {
                 if folder != work {
-                    fs::create_dir_all(to)?;
-                    fs::rename(&path, to.join(found.len().to_string()))?;
+                    fs::create_dir_all(to).map_err(told)?;
+                    fs::rename(&path, to.join(found.len().to_string())).map_err(told)?;
                     let place = folder.strip_prefix(work).unwrap_or(&folder);
                     found.push(place.display().to_string());
                 }
-            } else if entry.file_type()?.is_dir() {
+            } else if kind.is_dir() {
                 folders.push(path);
+            } else if kind.is_file() {
+                allow(&path, 0o400).map_err(told)?;
+            } else if !kind.is_symlink() {
+                fs::remove_file(&path).map_err(told)?;
             }
         }
     }
     Ok(found)
+}
+
+/// Adds what its owner may do with a file.
+fn allow(path: &Path, bits: u32) -> io::Result<()> {
+    let mode = fs::symlink_metadata(path)?.permissions().mode();
+    match mode & bits == bits {
+        true => Ok(()),
+        false => fs::set_permissions(path, fs::Permissions::from_mode(mode | bits)),
+    }
 }
 
 /// Whether a path is a directory itself, and no link to one.

@@ -2,6 +2,7 @@
 
 use super::revision::{REVISIONS, Revision};
 use super::tool::{Answered, Reply};
+use crate::limits::PREPARED_BYTES_MAX;
 use crate::wire::outbox::Outbox;
 
 /// An answer that depends on nothing, written when the server is built. A call copies it.
@@ -17,15 +18,14 @@ impl Prepared {
     ///
     /// # Panics
     ///
-    /// If the answer is longer than the outbox.
+    /// If the answer is longer than [`PREPARED_BYTES_MAX`].
     pub fn new(write: impl Fn(Reply<'_>) -> Answered) -> Self {
-        let mut outbox = Outbox::new();
+        let mut outbox = Outbox::with_bytes(PREPARED_BYTES_MAX);
         let mut written = |structured_results| {
             let revision = REVISIONS
                 .iter()
                 .find(|revision| revision.structured_results == structured_results);
             let revision = revision.expect("there are revisions of both kinds");
-            outbox.begin_result();
             write(Reply::new(&mut outbox, revision, ""));
             assert!(outbox.end_result(), "the answer is too long");
             let answer = outbox.pending()[1..].into();

@@ -91,14 +91,17 @@ def plant(marker):
 
 
 def submit(path):
-    """Tries to hand a task to the executor that it runs under."""
+    """Tries to hand a task to the executor that it runs under, and to see and end those it has."""
     with socket.socket(socket.AF_UNIX) as front:
         front.connect(path)
         hello = {"protocol": "rocco-exec/1", "depth": 0}
         task = {"task_id": "tsk_0000000000000000000000000Z", "goal": "again", "repo": os.getcwd(),
                 "acceptance": ["done"]}
         file = front.makefile("rw")
-        for number, (method, params) in enumerate([("hello", hello), ("task/submit", task)]):
+        own = {"task_id": os.environ["ROCCO_TASK_ID"], "part": "log"}
+        asked = [("hello", hello), ("task/submit", task), ("task/list", {}), ("task/get", own),
+                 ("task/cancel", own)]
+        for number, (method, params) in enumerate(asked):
             print(json.dumps({"jsonrpc": "2.0", "id": number, "method": method,
                               "params": params}), file=file, flush=True)
             print(file.readline().strip(), flush=True)
@@ -141,7 +144,9 @@ VERBS = {
     "daemon": daemon, "sleep": sleep, "stubborn": stubborn, "chatter": chatter, "plant": plant,
     "submit": submit, "environment": environment, "ancestors": ancestors, "attempt": attempt,
     "look": look, "exit": lambda code: sys.exit(int(code)), "link": os.symlink,
-    "remove": os.unlink, "replace": replace,
+    "remove": os.unlink, "replace": replace, "fifo": os.mkfifo,
+    "commit": lambda: subprocess.run(["git", "commit", "-qam", "mine"], check=True),
+    "lock": lambda path: os.chmod(path, 0),
     "wait": wait,
     "die": lambda: os.kill(os.getpid(), signal.SIGKILL),
     "kill-guard": lambda: os.kill(os.getppid(), signal.SIGKILL),

@@ -191,6 +191,37 @@ fn what_was_half_written_is_put_right() {
     assert!(said.contains(&*states.to_string_lossy()), "{said}");
 }
 
+/// A person cancels what waits while no executor is there, and it is not begun by the next.
+#[test]
+fn what_was_cancelled_meanwhile_is_not_begun() {
+    let bench = Bench::new("meanwhile");
+    let mut executor = bench.child(&[]);
+    let pids = bench.show("agent.pids");
+    executor.start(&bench.repo, &format!("sleep 3600 {pids}"));
+    bench.pids("agent.pids", 1);
+    let waiting = executor.start(&bench.repo, "write a.txt waited");
+    executor.kill();
+    assert!(bench.task(&["cancel", &waiting]).status.success());
+    let mut next = bench.child(&[]);
+    next.record(&waiting);
+    assert_eq!(bench.states(&waiting), ["queued", "cancelled"]);
+}
+
+/// A record that somebody has damaged is told as none, to fronts and to people.
+#[test]
+fn a_damaged_record_is_none() {
+    let bench = Bench::new("damaged");
+    let mut executor = bench.child(&[]);
+    let id = executor.start(&bench.repo, "write a.txt x");
+    executor.record(&id);
+    for text in ["", "{\"outc", "{\n\"outcome\": \"succeeded\"}", "[]"] {
+        fs::write(bench.task_dir(&id).join("result.json"), text).unwrap();
+        let summary = executor.summary(&id);
+        assert_eq!(summary["state"], "succeeded", "{summary}");
+        assert!(summary["record"].is_null(), "{summary}");
+    }
+}
+
 #[test]
 fn a_record_past_its_keep_time_is_told_as_expired() {
     let bench = Bench::new("expired");

@@ -238,6 +238,17 @@ fn a_socket_that_was_left_is_replaced_and_one_that_others_reach_is_refused() {
     daemon.kill();
     assert!(bench.socket().exists());
     drop(bench.daemon(&[]));
+    // What else is there is nobody's to remove.
+    let precious = bench.path("precious");
+    fs::write(&precious, "precious").unwrap();
+    let link = bench.path("link");
+    symlink(&precious, &link).unwrap();
+    for path in [&precious, &link] {
+        let refused = bench.refused(&["--socket", &path.to_string_lossy()]);
+        assert_eq!(refused.status.code(), Some(1));
+        assert!(String::from_utf8_lossy(&refused.stderr).contains("is no socket"));
+    }
+    assert!(link.is_symlink() && fs::read(&precious).unwrap() == b"precious");
     let public = bench.path("public");
     fs::create_dir(&public).unwrap();
     std::process::Command::new("chmod")

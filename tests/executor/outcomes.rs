@@ -12,7 +12,8 @@ fn a_task_is_done_in_a_clone_and_its_result_is_a_ref() {
     let head = git(&bench.repo, &["rev-parse", "HEAD"]);
     let mut executor = bench.child(&[]);
     let id = new_id();
-    let goal = "write a.txt changed\nwrite new/c.txt made\nsay working\noutcome done all is well";
+    let goal =
+        "write a.txt changed\ncommit\nwrite new/c.txt made\nsay working\noutcome done all is well";
     let record = executor.done(task(&id, &bench.repo, goal));
     assert_eq!(record["outcome"], "succeeded", "{record}");
     assert_eq!(record["verification"], "none");
@@ -302,6 +303,48 @@ fn what_a_repository_converts_is_no_change() {
     );
 }
 
+/// What a partial clone does not have would be taken for what the agent has removed.
+#[test]
+fn a_repository_without_all_of_its_commit_is_not_worked_in() {
+    let bench = Bench::new("partial");
+    git(&bench.repo, &["config", "uploadpack.allowFilter", "true"]);
+    let from = format!("file://{}", bench.repo.display());
+    let partial = bench.path("partial");
+    let to = partial.to_string_lossy().into_owned();
+    git(
+        &bench.root,
+        &["clone", "-q", "--filter=blob:none", "--sparse", &from, &to],
+    );
+    let mut executor = bench.child(&[]);
+    let id = new_id();
+    let record = executor.done(task(&id, &partial, "write a.txt x"));
+    assert_eq!(record["error"]["code"], "workspace_failed", "{record}");
+    assert!(record.to_string().contains("src/b.txt"), "{record}");
+    assert!(!git(&partial, &["for-each-ref"]).contains(&format!("refs/rocco/{id}")));
+    git(&partial, &["sparse-checkout", "disable"]);
+    let record = executor.done(task(&new_id(), &partial, "write a.txt y"));
+    assert_eq!(record["outcome"], "succeeded", "{record}");
+}
+
+/// Git's rules for `.gitmodules` are for what a task changes.
+#[test]
+fn submodules_that_were_there_are_no_fault_of_a_task() {
+    let bench = Bench::new("modules");
+    let modules = "[submodule \"x\"]\n\tpath = n\n\turl = -bad\n";
+    fs::write(bench.repo.join(".gitmodules"), modules).unwrap();
+    git(&bench.repo, &["add", "."]);
+    git(&bench.repo, &["commit", "-q", "-m", "modules"]);
+    let mut executor = bench.child(&[]);
+    let record = executor.done(task(&new_id(), &bench.repo, "write a.txt x"));
+    assert_eq!(record["outcome"], "succeeded", "{record}");
+    let record = executor.done(task(
+        &new_id(),
+        &bench.repo,
+        "remove .gitmodules\nlink a.txt .gitmodules",
+    ));
+    assert_eq!(record["error"]["code"], "result_failed", "{record}");
+}
+
 #[test]
 fn changes_outside_of_the_scope_are_told_or_fail() {
     let bench = Bench::new("scope");
@@ -348,6 +391,16 @@ fn a_task_is_continued_from_where_the_earlier_one_ended() {
     );
     let goal = fs::read_to_string(bench.task_dir(&id).join("goal")).unwrap();
     assert!(goal.contains("blue or red?"), "{goal}");
+    let elsewhere = task_with(
+        &bench.add_repo("elsewhere"),
+        "say",
+        json!({"follow_up_to": first}),
+    );
+    let answer = executor.call("task/submit", elsewhere);
+    assert_eq!(
+        answer["error"]["data"]["code"], "invalid_arguments",
+        "{answer}"
+    );
     let unknown = task_with(&bench.repo, "say", json!({"follow_up_to": new_id()}));
     assert_eq!(
         executor.call("task/submit", unknown)["error"]["data"]["code"],

@@ -173,11 +173,37 @@ fn a_task_cannot_submit_a_task_whatever_it_says() {
         &bench.repo,
         &format!("submit {}\nwrite a.txt x", socket.display()),
     );
-    front.record(&id);
+    // Neither does it see what others do, nor end anything.
+    assert_eq!(front.record(&id)["outcome"], "succeeded");
     let log = front.part(&id, "log");
-    assert!(log.contains("depth_exceeded"), "{log}");
+    assert_eq!(log.matches("depth_exceeded").count(), 4, "{log}");
     let list = front.call("task/list", json!({}));
     assert_eq!(list["result"]["tasks"].as_array().unwrap().len(), 1);
+}
+
+/// A file that git would wait for, and one that its owner cannot read.
+#[test]
+fn what_git_cannot_read_is_out_of_its_way() {
+    let bench = Bench::new("special");
+    let mut executor = bench.child(&[]);
+    let goal = "write sub/a.txt x\nfifo sub/.gitignore\nfifo .gitattributes\nfifo queue";
+    let record = executor.done(task(&new_id(), &bench.repo, goal));
+    assert_eq!(record["outcome"], "succeeded", "{record}");
+    let goal = "write locked/a.txt x\nlock locked/a.txt\nlock locked";
+    let id = new_id();
+    let record = executor.done(task(&id, &bench.repo, goal));
+    assert_eq!(record["outcome"], "succeeded", "{record}");
+    let path = format!("refs/rocco/{id}:locked/a.txt");
+    assert_eq!(git(&bench.repo, &["show", &path]), "x");
+    // What git does not take is named, and where the work is.
+    let id = new_id();
+    let record = executor.done(task(&id, &bench.repo, "write .GIT/config x"));
+    let said = record.to_string();
+    assert_eq!(record["error"]["code"], "result_failed", "{record}");
+    assert!(
+        said.contains(".GIT/config") && said.contains("has left is in"),
+        "{record}"
+    );
 }
 
 #[test]

@@ -28,6 +28,7 @@ mod simulator {
     pub mod model;
     pub mod oracle;
 
+    pub mod faults;
     pub mod memory;
     pub mod plan;
     pub mod trace;

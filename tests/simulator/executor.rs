@@ -20,7 +20,8 @@ use rocco::port::{Port, Settings};
 use rocco::task::id::TaskId;
 use serde_json::{Value, json};
 
-use super::executor_plan::{Faults, Plan};
+use super::executor_plan::Plan;
+use super::faults::Faults;
 use super::memory::{self, Scope};
 use super::prng::Prng;
 use super::run::KEPT_BYTES_MAX;
@@ -245,7 +246,10 @@ impl World {
     fn new(seed: u64) -> Self {
         let mut prng = Prng::new(seed);
         let often = 1 + prng.below(5);
-        let faults = Faults::of(FAULTS.into_iter().filter(|_| prng.one_in(1 + often)));
+        let faults = Faults::of(
+            &FAULTS,
+            FAULTS.into_iter().filter(|_| prng.one_in(1 + often)),
+        );
         Self {
             script: script(&mut prng.fork()),
             faults,

@@ -4,29 +4,10 @@
 use std::time::{Duration, Instant};
 
 use super::executor::{self, FAULTS, World};
+use super::faults::Faults;
 
 /// A failure is worth this much time.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// A set of [`FAULTS`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Faults(u32);
-
-impl Faults {
-    pub fn has(self, name: &str) -> bool {
-        let bit = FAULTS.iter().position(|known| *known == name);
-        self.0 >> bit.expect("the fault is known") & 1 == 1
-    }
-
-    pub fn names(self) -> Vec<&'static str> {
-        FAULTS.into_iter().filter(|name| self.has(name)).collect()
-    }
-
-    pub fn of<'n>(names: impl Iterator<Item = &'n str>) -> Self {
-        let bits = names.filter_map(|name| FAULTS.iter().position(|known| *known == name));
-        Self(bits.fold(0, |set, bit| set | 1 << bit))
-    }
-}
 
 /// A run before it happens.
 #[derive(Debug, Clone)]
@@ -51,7 +32,7 @@ impl Plan {
             plan.kept = kept.split(',').filter_map(|it| it.parse().ok()).collect();
         }
         if let Ok(faults) = std::env::var("ROCCO_SIM_FAULTS") {
-            plan.faults = Faults::of(faults.split(','));
+            plan.faults = Faults::of(&FAULTS, faults.split(','));
         }
         plan
     }
@@ -73,10 +54,9 @@ impl Plan {
     /// Smaller plans: without one of the faults, or without a run of lines, long ones first. The
     /// first line opens the session and stays.
     fn smaller(&self) -> Vec<Self> {
-        let names = self.faults.names();
-        let without = |name: &&str| Faults::of(names.iter().copied().filter(|it| it != name));
-        let fewer_faults = names.iter().map(|name| Self {
-            faults: without(name),
+        let names = self.faults.names().into_iter();
+        let fewer_faults = names.map(|name| Self {
+            faults: self.faults.without(name),
             ..self.clone()
         });
         let mut plans: Vec<Self> = fewer_faults.collect();

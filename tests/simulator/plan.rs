@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use rocco::limits::BUSY_POLL_US_MAX;
 
+use super::faults::Faults;
 use super::prng::Prng;
 use super::traffic::Traffic;
 
@@ -27,44 +28,24 @@ pub const FAULTS: [&str; 15] = [
     "busy-poll",
 ];
 
-/// A set of [`FAULTS`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Faults(u32);
-
-impl Faults {
-    pub fn has(self, name: &str) -> bool {
-        let bit = FAULTS.iter().position(|known| *known == name);
-        self.0 >> bit.expect("the fault is known") & 1 == 1
-    }
-
-    pub fn names(self) -> Vec<&'static str> {
-        FAULTS.into_iter().filter(|name| self.has(name)).collect()
-    }
-
-    pub fn without(self, name: &str) -> Self {
-        Self::of(self.names().into_iter().filter(|known| *known != name))
-    }
-
-    pub fn of<'n>(names: impl Iterator<Item = &'n str>) -> Self {
-        let bits = names.filter_map(|name| FAULTS.iter().position(|known| *known == name));
-        Self(bits.fold(0, |set, bit| set | 1 << bit))
-    }
-
-    fn random(prng: &mut Prng) -> Self {
-        let often = 1 + prng.below(4);
-        let mut faults = Self::of(FAULTS.into_iter().filter(|_| prng.one_in(1 + often)));
-        // A descriptor is of one kind.
-        for (kind, other) in [
-            ("file-input", "packets"),
-            ("file-input", "lines"),
-            ("lines", "packets"),
-        ] {
-            if faults.has(kind) {
-                faults = faults.without(other);
-            }
+/// Faults at random, each as likely as the run is wild.
+fn random_faults(prng: &mut Prng) -> Faults {
+    let often = 1 + prng.below(4);
+    let mut faults = Faults::of(
+        &FAULTS,
+        FAULTS.into_iter().filter(|_| prng.one_in(1 + often)),
+    );
+    // A descriptor is of one kind.
+    for (kind, other) in [
+        ("file-input", "packets"),
+        ("file-input", "lines"),
+        ("lines", "packets"),
+    ] {
+        if faults.has(kind) {
+            faults = faults.without(other);
         }
-        faults
     }
+    faults
 }
 
 /// What ends a session before its input does.
@@ -119,7 +100,7 @@ impl Plan {
     pub fn of(seed: u64) -> Self {
         let mut prng = Prng::new(seed);
         let lines = Traffic::new(prng.fork()).lines();
-        let faults = Faults::random(&mut prng.fork());
+        let faults = random_faults(&mut prng.fork());
         let spared = prng.one_in(2);
         Self {
             seed,
@@ -146,7 +127,7 @@ impl Plan {
             plan.kept.retain(|index| *index < plan.lines.len());
         }
         if let Some(faults) = listed("ROCCO_SIM_FAULTS") {
-            plan.faults = Faults::of(faults.split(','));
+            plan.faults = Faults::of(&FAULTS, faults.split(','));
         }
         if listed("ROCCO_SIM_SPARED").is_some() {
             plan.doom = Doom::Spared;

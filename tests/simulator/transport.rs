@@ -15,9 +15,10 @@ use rocco::limits::{
 };
 
 use super::expect::Fault;
+use super::faults::Faults;
 use super::memory::{self, Scope};
 use super::oracle::Oracle;
-use super::plan::{Doom, Faults, Plan};
+use super::plan::{Doom, Plan};
 use super::prng::Prng;
 use super::trace::Trace;
 

@@ -122,18 +122,30 @@ impl Place {
 
     /// Every task, in the order in which they were accepted. What is no task is passed over.
     pub fn tasks_found(&self) -> io::Result<Vec<Found>> {
+        let ids = self.names()?.into_iter();
+        let mut found: Vec<Found> = ids.filter_map(|id| self.found(id)).collect();
+        found.sort_by_key(|found| (found.task.created_ms, found.task.id));
+        Ok(found)
+    }
+
+    /// Tasks that are there and cannot be read, so that somebody may look at them.
+    pub fn tasks_unreadable(&self) -> io::Result<Vec<TaskId>> {
+        let mut ids = self.names()?;
+        ids.retain(|id| self.found(*id).is_none());
+        Ok(ids)
+    }
+
+    /// The names of all tasks.
+    fn names(&self) -> io::Result<Vec<TaskId>> {
         let entries = match fs::read_dir(self.tasks()) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             entries => entries?,
         };
-        let mut found = Vec::new();
+        let mut ids = Vec::new();
         for entry in entries {
-            let name = entry?.file_name();
-            let id = name.to_str().and_then(TaskId::parse);
-            found.extend(id.and_then(|id| self.found(id)));
+            ids.extend(entry?.file_name().to_str().and_then(TaskId::parse));
         }
-        found.sort_by_key(|found| (found.task.created_ms, found.task.id));
-        Ok(found)
+        Ok(ids)
     }
 
     /// A task, if it is there and can be read.

@@ -186,7 +186,11 @@ impl Shared {
     /// Takes in what the last executor left.
     fn recover(&self) -> io::Result<()> {
         let mut queue = locked(&self.queue);
-        for found in self.journal.place().tasks_found()? {
+        let place = self.journal.place();
+        for id in place.tasks_unreadable()? {
+            complain(&terminal::damaged_task(place, id));
+        }
+        for found in place.tasks_found()? {
             let id = found.task.id;
             let state = found.state.after_a_crash();
             let mut at_ms = found.at_ms;

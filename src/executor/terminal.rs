@@ -11,6 +11,7 @@ use super::state::{Outcome, State};
 use super::{clock, complain, json};
 use crate::limits::EXECUTOR_LINE_BYTES_MAX;
 use crate::port::plain::Plain;
+use crate::task::id::TaskId;
 use crate::wire::json::{Object, Value};
 use crate::wire::writer::start_of;
 
@@ -113,10 +114,26 @@ fn unreadable(path: &Path, error: &io::Error) -> ExitCode {
     ExitCode::FAILURE
 }
 
+/// What is said of a task whose files cannot be read.
+pub fn damaged_task(place: &Place, id: TaskId) -> String {
+    format!("a task cannot be read: {}", place.dir(id).display())
+}
+
 fn list(place: &Place, manner: Manner, out: &mut impl Write) -> io::Result<ExitCode> {
-    let mut tasks = match place.tasks_found() {
-        Ok(tasks) => tasks,
+    let all = place
+        .tasks_found()
+        .and_then(|tasks| Ok((tasks, place.tasks_unreadable()?)));
+    let (mut tasks, damaged) = match all {
+        Ok(all) => all,
         Err(error) => return Ok(unreadable(place.root(), &error)),
+    };
+    damaged
+        .iter()
+        .for_each(|id| complain(&damaged_task(place, *id)));
+    let code = if damaged.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
     };
     tasks.reverse();
     if manner.json {
@@ -134,7 +151,7 @@ fn list(place: &Place, manner: Manner, out: &mut impl Write) -> io::Result<ExitC
                 })
             )?;
         }
-        return Ok(ExitCode::SUCCESS);
+        return Ok(code);
     }
     for found in &tasks {
         let state = state(place, found);
@@ -143,7 +160,7 @@ fn list(place: &Place, manner: Manner, out: &mut impl Write) -> io::Result<ExitC
         let state = coloured(state, manner, 11);
         writeln!(out, "{id}  {state}  {age:>4}  {goal}")?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(code)
 }
 
 /// The first line of a goal, cut.

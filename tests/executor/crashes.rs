@@ -220,6 +220,13 @@ fn a_damaged_record_is_none() {
         assert_eq!(summary["state"], "succeeded", "{summary}");
         assert!(summary["record"].is_null(), "{summary}");
     }
+    // A task that cannot be read at all is named.
+    executor.close();
+    fs::write(bench.task_dir(&id).join("task.json"), "").unwrap();
+    let list = bench.task(&["list"]);
+    let said = String::from_utf8(list.stderr).unwrap();
+    assert!(list.stdout.is_empty() && list.status.code() == Some(1));
+    assert!(said.contains(&id) && said.lines().count() == 1, "{said}");
 }
 
 #[test]

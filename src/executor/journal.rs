@@ -372,7 +372,10 @@ impl Journal {
         let new = self.place.root.join(".new-expired");
         private_file(&new)?.write_all(format!("{kept}{id}\n").as_bytes())?;
         fs::rename(&new, &path)?;
-        fs::remove_dir_all(self.place.dir(id))
+        // It goes at once for whoever looks, and what is left of it when the executor starts again.
+        let gone = self.place.tasks().join(format!(".new-{id}"));
+        fs::rename(self.place.dir(id), &gone)?;
+        fs::remove_dir_all(gone)
     }
 
     fn soon(&self, path: PathBuf) {

@@ -273,7 +273,8 @@ def tables(results):
     order = ["rocco", *(name for name, *_ in PEERS)]
     lines = [f"Measured on {results['date']}, {results['machine']}, in one run and in turns; the "
              "floor is a program that only reads, splices the id into a canned reply and writes. "
-             "Times are microseconds, p50 / p95 / p99 of 3,000 exchanges over pipes.", ""]
+             "Times are microseconds, p50 / p95 / p99 of 3,000 exchanges over pipes. What the second "
+             "table has was tried on each server by itself, the corpus on three at a time.", ""]
     lines += [row(["", *(NAMES[name] for name in order), NAMES["floor"]]),
               "|---" * (len(order) + 2) + "|"]
     figures = {name: latency.get(name, {}) for name in [*order, "floor"]}

@@ -326,6 +326,24 @@ fn a_repository_without_all_of_its_commit_is_not_worked_in() {
     assert_eq!(record["outcome"], "succeeded", "{record}");
 }
 
+/// What an agent meant to say is not passed over, and neither is a bound that cannot be kept.
+#[test]
+fn what_is_not_understood_is_told() {
+    let bench = Bench::new("meant");
+    let mut executor = bench.child(&[]);
+    let goal = "write ../home/outcome.json nope\nwrite a.txt x";
+    let record = executor.done(task(&new_id(), &bench.repo, goal));
+    assert_eq!(record["outcome"], "succeeded", "{record}");
+    assert!(
+        record["warnings"].to_string().contains("is not understood"),
+        "{record}"
+    );
+    executor.close();
+    let refused = bench.refused(&["--writable", "/no/such/place"]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("--writable /no/such/place"));
+}
+
 /// Git's rules for `.gitmodules` are for what a task changes.
 #[test]
 fn submodules_that_were_there_are_no_fault_of_a_task() {

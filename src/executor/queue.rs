@@ -383,6 +383,12 @@ mod tests {
             queue.remove(TaskId::new(number));
         }
         assert!(full(&queue, 59_999));
+        // It is told as what it is, with the time when it ends.
+        let paced = Admission::Full {
+            why: "30 tasks were accepted within the last minute, which is the most",
+            retry_after_ms: 20_000,
+        };
+        assert_eq!(queue.admit(&task(999, "/x", None), 40_000), paced);
         assert!(!full(&queue, 60_000));
     }
 

@@ -198,7 +198,7 @@ const EXECUTOR: [&str; 2] = [
     concat!(
         "python3 ",
         env!("CARGO_MANIFEST_DIR"),
-        "/tests/port/fake.py"
+        "/tests/executor_client/fake.py"
     ),
 ];
 

@@ -6,7 +6,7 @@
 # `handshake` takes the libraries that know the revisions with a handshake alone,
 # `eras` those that know 2026-07-28 too, each in every mode that it has. Without
 # either, all are taken. A server with `--executor` in its arguments is asked to do
-# a task, as tests/port/executor.py does it; without it, that is a run of its own
+# a task, as tests/executor_client/executor.py does it; without it, that is a run of its own
 # for each language. Prints one line for each client and the sum, and exits
 # with 1 when a client failed.
 #
@@ -93,7 +93,7 @@ if [[ $which != handshake ]]; then
 fi
 
 if [[ $which != handshake && " ${server[*]} " != *" --executor "* ]]; then
-    server+=(--executor "python3 '$here/../port/executor.py'")
+    server+=(--executor "python3 '$here/../executor_client/executor.py'")
     drive "sdk2 executor" node "$here/node/sdk2.mjs" default
     drive "mcp2 executor" "$here/python/.venv2/bin/python" "$here/python/mcp2.py" auto
     drive "rmcp executor" "$here/rmcp/target/debug/rmcp-client" discover

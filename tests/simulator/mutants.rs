@@ -220,11 +220,6 @@ fn plant() {
         &root().join("tests/simulator"),
         &nursery.join("tests/simulator"),
     );
-    fs::copy(
-        root().join("tests/simulator.rs"),
-        nursery.join("tests/simulator.rs"),
-    )
-    .unwrap();
     fs::write(nursery.join("tests/simulator/schemas.rs"), NO_SCHEMAS).unwrap();
     fs::copy(root().join("Cargo.lock"), nursery.join("Cargo.lock")).unwrap();
     let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();

@@ -106,7 +106,7 @@ async function journey({ parameters, revision, ping, executor, connect }) {
     assert.deepEqual(complaints, [], 'the client complained');
 }
 
-/** Has tests/port/executor.py do a task, and calls each of the tools. */
+/** Has tests/executor_client/executor.py do a task, and calls each of the tools. */
 async function handOver(client) {
     const { task_id } = await expectSuccess(client, TOOL, TASK);
     const [status, page, cancel] = FOLLOWING;

@@ -62,7 +62,7 @@ def tools_of(server):
 
 
 async def hand_over(call):
-    """Has tests/port/executor.py do a task, and calls each of the tools.
+    """Has tests/executor_client/executor.py do a task, and calls each of the tools.
 
     `call(name, arguments)` gives whether the result is an error, its text and its
     structured content.

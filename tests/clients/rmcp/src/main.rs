@@ -196,7 +196,7 @@ async fn converse(client: &Client, revision: &ProtocolVersion, executor: bool) -
     Ok(())
 }
 
-/// Has tests/port/executor.py do a task, and calls each of the tools.
+/// Has tests/executor_client/executor.py do a task, and calls each of the tools.
 async fn hand_over(client: &Client, task: Value) -> Outcome {
     let submitted = expect_success(client, TOOL, task.clone()).await?;
     let id = &submitted["task_id"];

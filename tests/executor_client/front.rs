@@ -17,7 +17,7 @@ use crate::support::session::replies_of;
 const PATIENCE: Duration = Duration::from_secs(300);
 
 const ROCCO: &str = env!("CARGO_BIN_EXE_rocco");
-const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/port");
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/executor_client");
 
 /// Processes of a test carry its mark in this variable.
 const MARK: &str = "ROCCO_TEST_MARK";

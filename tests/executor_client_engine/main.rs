@@ -1,7 +1,6 @@
 //! Port, session and engine in one process, without input, output or a clock: an executor and a
 //! client are made up, and every request gets one reply within its time, whatever they do.
 
-#[path = "port/world.rs"]
 mod world;
 
 use proptest::prelude::*;

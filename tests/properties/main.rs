@@ -6,10 +6,9 @@
 //! file of seeds is off, since a seed means something else after any change of a strategy.
 //! `PROPTEST_CASES` sets the number of cases of every property.
 
-#[path = "properties/bodies/mod.rs"]
 mod bodies;
-#[path = "properties/soup.rs"]
 mod soup;
+#[path = "../support/mod.rs"]
 mod support;
 
 use std::fs;

@@ -256,7 +256,10 @@ fn stale_updates_are_dropped() {
 /// The example in README's and the protocol's words, from the first call to the last.
 #[test]
 fn the_example_executor_does_a_task() {
-    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/port/executor.py");
+    let example = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/executor_client/executor.py"
+    );
     let place = Place::new();
     let options = ["--executor".into(), format!("python3 {example}")];
     let mut front = place.front_with(&options, NEWEST);

@@ -14,44 +14,41 @@
 //!   with an executor: a second, smaller world.
 //! - `ROCCO_SIM_MUTANTS=1 cargo test --test simulator planted` tests the simulator itself.
 
-mod simulator {
-    pub mod prng;
-    pub mod traffic;
+mod prng;
+mod traffic;
 
-    pub mod text;
+mod text;
 
-    pub mod server;
+mod server;
 
-    pub mod schemas;
+mod schemas;
 
-    pub mod expect;
-    pub mod model;
-    pub mod oracle;
+mod expect;
+mod model;
+mod oracle;
 
-    pub mod faults;
-    pub mod memory;
-    pub mod plan;
-    pub mod trace;
-    pub mod transport;
+mod faults;
+mod memory;
+mod plan;
+mod trace;
+mod transport;
 
-    pub mod run;
-    pub mod shrink;
+mod run;
+mod shrink;
 
-    pub mod executor;
-    pub mod executor_plan;
+mod executor;
+mod executor_plan;
 
-    pub mod band;
+mod band;
 
-    pub mod mutants;
-}
+mod mutants;
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher as _;
 use std::time::{Duration, Instant};
 
-use simulator::band::{self, Validated};
-use simulator::plan::Plan;
-use simulator::{executor, executor_plan, mutants, run, shrink};
+use band::Validated;
+use plan::Plan;
 
 /// How many seeds the fixed band and the commit's band have.
 const BAND: u64 = 300;
@@ -69,7 +66,7 @@ fn show(name: &str, total: Result<band::Total, String>) {
 
 #[test]
 fn seeds_that_ever_failed_hold() {
-    let seeds = include_str!("simulator/seeds.txt").lines();
+    let seeds = include_str!("seeds.txt").lines();
     let seeds = seeds.filter_map(|line| line.split_whitespace().next()?.parse().ok());
     let seeds: Vec<u64> = seeds.collect();
     show("kept seeds", band::run(&seeds, Validated::All));

@@ -4,8 +4,8 @@ use std::hint::black_box;
 
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
-use rocco::engine::Engine;
-use rocco::task::submit::SubmitTask;
+use rocco::internals::engine::Engine;
+use rocco::internals::task::submit::SubmitTask;
 use rocco::{Info, Server};
 
 const INITIALIZE: &str = concat!(

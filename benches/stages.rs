@@ -4,14 +4,14 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use rocco::engine::Engine;
-use rocco::limits::FRAME_PADDING_BYTES;
-use rocco::wire::framer::{Framer, Next};
-use rocco::wire::json::{Parser, Value};
-use rocco::wire::message::Message;
-use rocco::wire::outbox::Outbox;
-use rocco::wire::ring::Ring;
-use rocco::wire::writer::Sink;
+use rocco::internals::engine::Engine;
+use rocco::internals::limits::FRAME_PADDING_BYTES;
+use rocco::internals::wire::framer::{Framer, Next};
+use rocco::internals::wire::json::{Parser, Value};
+use rocco::internals::wire::message::Message;
+use rocco::internals::wire::outbox::Outbox;
+use rocco::internals::wire::ring::Ring;
+use rocco::internals::wire::writer::Sink;
 use rocco::{Answered, Call, Info, Reply, Server, Tool, ToolSpec};
 
 const INITIALIZE: &str = concat!(
@@ -83,7 +83,7 @@ fn taking_apart(criterion: &mut Criterion) {
     let document = parser.parse(&mut frame, CALL.len()).expect("it is JSON");
     criterion.bench_function("stages/taking_apart", |bencher| {
         bencher.iter(|| {
-            let message = Message::of(black_box(document.root()));
+            let message = Message::from_value(black_box(document.root()));
             assert!(matches!(message, Message::Request(_)));
         });
     });

@@ -4,13 +4,13 @@
 //! can drive it to the last byte. The contract: put what was read into [`Engine::space`] and say
 //! so with [`Engine::fill`], then [`Engine::serve`], then send [`Engine::pending`] and say so with
 //! [`Engine::consume`]. At the end of input, [`Engine::end_of_input`] once, and serve and send
-//! until [`Engine::is_drained`]. A server with an executor has a second stream, [`Engine::port`],
-//! and a clock that is set from outside.
+//! until [`Engine::is_drained`]. A server with an executor has a second stream,
+//! [`Engine::executor_client`], and a clock that is set from outside.
 
+use crate::executor_client::ExecutorClient;
 use crate::mcp::catalog::Info;
 use crate::mcp::session::Session;
 use crate::mcp::tool::Tool;
-use crate::port::Port;
 use crate::wire::framer::{Framer, Next};
 use crate::wire::outbox::Outbox;
 use crate::wire::ring::Ring;
@@ -20,7 +20,7 @@ use crate::wire::ring::Ring;
 pub struct Engine {
     ring: Ring,
     framer: Framer,
-    session: Session<Option<Box<Port>>>,
+    session: Session<Option<Box<ExecutorClient>>>,
     outbox: Outbox,
     /// No further byte will come.
     ended: bool,
@@ -36,7 +36,7 @@ impl Engine {
     ///
     /// As [`Session::new`].
     pub fn new(info: &Info, tools: Vec<Box<dyn Tool>>, page_tools: usize) -> Self {
-        Self::with_port(info, tools, page_tools, None)
+        Self::with_executor_client(info, tools, page_tools, None)
     }
 
     /// As [`Engine::new`], with the way to an executor.
@@ -44,18 +44,18 @@ impl Engine {
     /// # Panics
     ///
     /// As [`Session::new`].
-    pub fn with_port(
+    pub fn with_executor_client(
         info: &Info,
         tools: Vec<Box<dyn Tool>>,
         page_tools: usize,
-        port: Option<Port>,
+        client: Option<ExecutorClient>,
     ) -> Self {
-        let port = port.map(Box::new);
+        let client = client.map(Box::new);
         let mut outbox = Outbox::new();
         Self {
             ring: Ring::new(),
             framer: Framer::new(),
-            session: Session::new(info, tools, port, page_tools, &mut outbox),
+            session: Session::new(info, tools, client, page_tools, &mut outbox),
             outbox,
             ended: false,
             starved: true,
@@ -84,43 +84,43 @@ impl Engine {
     pub fn end_of_input(&mut self) {
         self.ended = true;
         self.starved = false;
-        if let Some(port) = self.port() {
-            port.end_of_input();
+        if let Some(client) = self.executor_client() {
+            client.end_of_input();
         }
     }
 
     /// The way to an executor, if there is one.
-    pub fn port(&mut self) -> Option<&mut Port> {
-        let (port, _) = self.session.delegate(&mut self.outbox);
-        port.as_deref_mut()
+    pub fn executor_client(&mut self) -> Option<&mut ExecutorClient> {
+        let (client, _) = self.session.delegate(&mut self.outbox);
+        client.as_deref_mut()
     }
 
     /// Whether there is a way to an executor.
-    pub fn has_port(&self) -> bool {
+    pub fn has_executor_client(&self) -> bool {
         self.session.delegate_ref().is_some()
     }
 
     /// When something happens even if nothing comes: the time to set by then, and to serve at.
     pub fn deadline_ms(&self) -> Option<u64> {
-        let port = self.session.delegate_ref().as_ref()?;
+        let client = self.session.delegate_ref().as_ref()?;
         // While the client does not read, nobody can be answered.
-        port.deadline_ms().filter(|_| self.outbox.is_open())
+        client.deadline_ms().filter(|_| self.outbox.is_open())
     }
 
     /// Serves frames until there is none, or until the client has too much to read; then what has
     /// come from the executor.
     pub fn serve(&mut self) {
         self.serve_frames();
-        if self.has_port() {
+        if self.has_executor_client() {
             self.serve_port();
         }
     }
 
     #[inline(never)]
     fn serve_port(&mut self) {
-        let (port, mut replies) = self.session.delegate(&mut self.outbox);
-        if let Some(port) = port {
-            port.serve(&mut replies);
+        let (client, mut replies) = self.session.delegate(&mut self.outbox);
+        if let Some(client) = client {
+            client.serve(&mut replies);
         }
     }
 
@@ -153,8 +153,8 @@ impl Engine {
 
     /// Whether [`Engine::serve`] would serve a frame or look for one.
     pub fn can_serve(&self) -> bool {
-        let port = self.session.delegate_ref().as_ref();
-        let has_lines = port.is_some_and(|port| port.has_lines());
+        let client = self.session.delegate_ref().as_ref();
+        let has_lines = client.is_some_and(|client| client.has_lines());
         (!self.starved || has_lines) && self.outbox.is_open()
     }
 
@@ -171,15 +171,15 @@ impl Engine {
     /// Whether the input has ended, all of it is served and every reply is sent.
     pub fn is_drained(&self) -> bool {
         let drained = self.ended && self.starved && self.outbox.pending().is_empty();
-        drained && !self.session.is_owing()
+        drained && !self.session.has_pending_replies()
     }
 
     /// Gives back the memory that a burst has claimed. For when nothing happens.
     pub fn rest(&mut self) {
         self.ring.rest();
         self.outbox.rest();
-        if let Some(port) = self.port() {
-            port.rest();
+        if let Some(client) = self.executor_client() {
+            client.rest();
         }
     }
 }

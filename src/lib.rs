@@ -15,22 +15,24 @@
 //! One frame travels the whole way before the next is looked at, and nothing flows back. The
 //! outbox is written once per turn of the loop, so that a burst of requests shares one write.
 //!
-//! # The rooms
+//! # The layers
 //!
-//! In reading order. Each may know those above it, and none below; a test reads the `use` lines
-//! and holds it so.
+//! In reading order, as `ls src` shows them. Each may know those above it, and none below; a test
+//! reads every path and holds it so.
 //!
-//! | room | what it is for |
+//! | layer | what it is for |
 //! |---|---|
-//! | [`limits`] | every bound, with its reason, and the memory budget |
-//! | [`wire`] | bytes to messages and back: no I/O, no MCP |
-//! | [`mcp`] | what messages mean: the session, the revisions as data, what a tool is |
-//! | [`task`] | the tool `larry_submit_task`: its words, its rules, its errors |
-//! | [`port`] | the way to an executor: its protocol, and the four tools that use it |
-//! | [`engine`] | bytes in, bytes out: a server without a transport |
-//! | [`event_loop`] | the only room that knows mio, libc and file descriptors |
-//! | [`server`] | the builder that puts it together, the door for other programs |
-//! | `executor` | `rocco executor`, a process of its own that does tasks; on Linux |
+//! | `limits.rs` | every bound, with its reason, and the memory budget |
+//! | `wire/` | bytes to messages and back: no I/O, no MCP |
+//! | `mcp/` | what messages mean: the session, the revisions as data, what a tool is |
+//! | `task/` | the tool `larry_submit_task`: its words, its rules, its errors |
+//! | `executor_protocol/` | what an executor and its clients agree on: rocco-exec/1 |
+//! | `executor_client/` | the client of an executor, and the four tools that use it |
+//! | `engine.rs` | bytes in, bytes out: a server without a transport |
+//! | `event_loop/` | the loop, and in `sys/` the system calls under it |
+//! | `server.rs` | the builder that puts it together, the door for other programs |
+//! | `executor/` | `rocco executor`, a process of its own that does tasks; on Linux |
+//! | `cli/` | the command line: one file for each command |
 //!
 //! # What always holds
 //!
@@ -47,7 +49,7 @@
 //!
 //! # A new revision of the protocol
 //!
-//! The revisions are rows of [`mcp::revision::REVISIONS`]. What differs between them is a column
+//! The revisions are rows of `mcp::revision::REVISIONS`. What differs between them is a column
 //! there; `mcp::catalog` and [`Reply`] look at the columns and never at a version. The next one is
 //! a further row; a column for what it adds, if it adds anything; and the code for that. A
 //! handshake revision is negotiated by its row, and a stateless one found by its envelope, without
@@ -55,21 +57,28 @@
 
 #![deny(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 
-pub mod limits;
-pub mod wire;
+mod limits;
+mod wire;
 
-pub mod mcp;
+mod mcp;
 
-pub mod task;
+mod task;
 
-pub mod port;
+mod executor_client;
+mod executor_protocol;
 
-pub mod engine;
-pub mod event_loop;
-pub mod server;
+mod engine;
+mod event_loop;
+mod server;
 
 #[cfg(target_os = "linux")]
-pub mod executor;
+mod executor;
+
+mod cli;
+
+pub use engine::Engine;
+pub use event_loop::sys::executor_channel::ExecutorAddr;
+pub use event_loop::{Ended, Failure};
 
 pub use mcp::catalog::Info;
 pub use mcp::prepared::Prepared;
@@ -77,3 +86,19 @@ pub use mcp::tool::{Annotations, Answered, Call, Icon, Reply, Tool, ToolError, T
 pub use server::Server;
 pub use wire::json::{Array, Object, Value};
 pub use wire::writer::{ArrayWriter, ObjectWriter};
+
+/// What the program, the tests and the benches of this package use. No part of it is kept from one
+/// version to the next.
+#[doc(hidden)]
+pub mod internals {
+    macro_rules! layers {
+        ($($layer:ident)*) => {
+            $(pub mod $layer {
+                pub use crate::$layer::*;
+            })*
+        };
+    }
+    layers!(limits wire mcp task executor_protocol executor_client engine event_loop server cli);
+    #[cfg(target_os = "linux")]
+    layers!(executor);
+}

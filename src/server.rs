@@ -4,12 +4,12 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use crate::engine::Engine;
-use crate::event_loop::executor::{Way, random_bits};
+use crate::event_loop::sys::executor_channel::{ExecutorAddr, random_bits};
 use crate::event_loop::{self, Ended, Failure};
+use crate::executor_client::{ClientSettings, ExecutorClient};
 use crate::limits::{BUSY_POLL_US_MAX, TOOLS_MAX};
 use crate::mcp::catalog::Info;
 use crate::mcp::tool::{Answered, Call, Reply, Tool, ToolSpec};
-use crate::port::{Port, Settings};
 
 /// An MCP server: who it is, and its tools.
 ///
@@ -56,7 +56,7 @@ pub struct Server {
     tools: Vec<Box<dyn Tool>>,
     page_tools: usize,
     busy_poll: Duration,
-    executor: Option<(Way, u64)>,
+    executor: Option<(ExecutorAddr, u64)>,
 }
 
 impl std::fmt::Debug for Server {
@@ -118,7 +118,7 @@ impl Server {
 
     /// Hands coding tasks to an executor, and adds the four tools for it. `depth` is how many tasks
     /// this process is inside of; a task does not submit another.
-    pub fn executor(mut self, way: Way, depth: u64) -> Self {
+    pub fn executor(mut self, way: ExecutorAddr, depth: u64) -> Self {
         self.executor = Some((way, depth));
         self
     }
@@ -129,14 +129,14 @@ impl Server {
     ///
     /// If a tool's spec is not what [`ToolSpec::new`] asks for, or two tools share a name.
     pub fn into_engine(self) -> Engine {
-        let port = self.executor.map(|(_, depth)| {
-            Port::new(Settings {
+        let client = self.executor.map(|(_, depth)| {
+            ExecutorClient::new(ClientSettings {
                 version: env!("CARGO_PKG_VERSION"),
                 depth,
                 random: Box::new(random_bits),
             })
         });
-        Engine::with_port(&self.info, self.tools, self.page_tools, port)
+        Engine::with_executor_client(&self.info, self.tools, self.page_tools, client)
     }
 
     /// Serves on stdin and stdout until the client leaves or a signal asks for the end.

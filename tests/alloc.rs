@@ -3,12 +3,12 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use rocco::limits::{
+use rocco::internals::limits::{
     ARENA_BYTES_MAX, FRAME_BYTES_MAX, FRAME_BYTES_WARM, OUTBOX_BYTES, PARSER_BYTES_PER_FRAME_BYTE,
     RESULTS_BYTES_MAX, RING_BYTES, memory_budget_bytes,
 };
-use rocco::task::submit::SubmitTask;
-use rocco::{Info, Server, engine::Engine};
+use rocco::internals::task::submit::SubmitTask;
+use rocco::{Engine, Info, Server};
 
 struct Counting;
 

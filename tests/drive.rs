@@ -6,11 +6,11 @@ use std::io::{self, ErrorKind};
 use std::time::Duration;
 
 use proptest::prelude::*;
-use rocco::event_loop::drive::{drive, drive_busily};
-use rocco::event_loop::{Ended, Failure, Transport, Wakeup, Want};
-use rocco::limits::{FLUSH_STALL_MS, REST_AFTER_MS, RING_BYTES};
-use rocco::task::submit::SubmitTask;
-use rocco::{Info, Server, engine::Engine};
+use rocco::internals::event_loop::run::{drive, drive_busily};
+use rocco::internals::event_loop::{Ended, Failure, Transport, Wakeup, Want};
+use rocco::internals::limits::{FLUSH_STALL_MS, REST_AFTER_MS, RING_BYTES};
+use rocco::internals::task::submit::SubmitTask;
+use rocco::{Engine, Info, Server};
 
 fn engine() -> Engine {
     Server::new(Info::new("rocco", "0"))

@@ -2,8 +2,8 @@
 
 mod support;
 
-use rocco::engine::Engine;
-use rocco::limits::{OUTBOX_HIGH_WATER_BYTES, RESULTS_BYTES_MAX, SUBSCRIPTIONS_MAX};
+use rocco::internals::engine::Engine;
+use rocco::internals::limits::{OUTBOX_HIGH_WATER_BYTES, RESULTS_BYTES_MAX, SUBSCRIPTIONS_MAX};
 use rocco::{Annotations, Icon, Info, Server, ToolError, ToolSpec};
 use serde_json::{Value, json};
 

@@ -2,9 +2,9 @@
 //! checked by reading: a table of what each request gets, and two words of state.
 
 use proptest::prelude::*;
-use rocco::mcp::revision::REVISIONS;
-use rocco::task::submit::SubmitTask;
-use rocco::{Info, Server, engine::Engine};
+use rocco::internals::mcp::revision::REVISIONS;
+use rocco::internals::task::submit::SubmitTask;
+use rocco::{Engine, Info, Server};
 
 /// What is sent, but for its id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

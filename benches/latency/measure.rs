@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rocco::engine::Engine;
-use rocco::task::submit::SubmitTask;
+use rocco::internals::engine::Engine;
+use rocco::internals::task::submit::SubmitTask;
 use rocco::{Info, Server};
 
 use crate::client::{self, Channel, INITIALIZE, Placement};
@@ -246,7 +246,7 @@ fn large_frames(figures: &mut Figures, channel: Channel, frames: usize) {
     let place = format!("{}/two_cpus/large", channel_name(channel));
     let mut request =
         "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\",\"params\":{\"x\":\"".to_owned();
-    request += &"a".repeat(rocco::limits::FRAME_BYTES_MAX - request.len() - 3);
+    request += &"a".repeat(rocco::internals::limits::FRAME_BYTES_MAX - request.len() - 3);
     request += "\"}}\n";
     let mut pair = Pair::start(channel, Placement::TwoCpus, KINDS[0].1);
     let mut spent = [Duration::ZERO; 2];

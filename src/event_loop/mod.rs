@@ -1,28 +1,23 @@
-//! The only room that knows mio, libc and file descriptors.
+//! The only layer that knows mio, rustix, libc and file descriptors.
 //!
-//! [`drive`] is the loop: it moves bytes between an [`Engine`] and a [`Transport`], and [`relay`]
-//! those of an executor. The transport of production is [`stdio`], made of [`descriptor`]s that are
-//! read and written without touching their shared flags, of [`signals`], of a timer for a [`lull`],
-//! of a watch on the [`parent`] and of the channel to an [`executor`]. A test brings its own.
+//! [`run`] is the loop: it moves bytes between an [`Engine`] and a [`Transport`], and
+//! [`executor_io`] moves those of an executor. The transport of production is in [`sys`]. A test
+//! brings its own.
 
-pub mod descriptor;
-pub mod drive;
-pub mod executor;
-pub mod lull;
-pub mod parent;
-pub mod relay;
-pub mod signals;
-pub mod stdio;
+pub mod executor_io;
+pub mod run;
+pub mod sys;
 
 use std::fmt;
 use std::io;
 use std::time::Duration;
 
-use executor::Way;
+use sys::executor_channel::ExecutorAddr;
+use sys::{descriptor, stdio};
 
 use crate::engine::Engine;
+use crate::executor_client::errors::Absence;
 use crate::limits::RESTING_BYTES_MAX;
-use crate::port::errors::Absence;
 
 /// Why serving came to its ordinary end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -145,7 +140,7 @@ pub trait Transport {
     /// Gives the CPU to whoever wants it, between two looks for input.
     fn relax(&mut self) {}
 
-    /// The way to an executor. It is there if the engine has a port.
+    /// The way to an executor. It is there if the engine has an executor client.
     fn executor(&mut self) -> Option<&mut dyn Channel> {
         None
     }
@@ -189,12 +184,12 @@ pub trait Channel {
 /// See [`Failure`].
 pub fn serve_stdio(
     engine: &mut Engine,
-    executor: Option<Way>,
+    executor: Option<ExecutorAddr>,
     busy_poll: Duration,
 ) -> Result<Ended, Failure> {
     return_large_blocks();
     let mut transport = stdio::Stdio::open(executor).map_err(Failure::Wait)?;
-    drive::drive_busily(engine, &mut transport, busy_poll)
+    run::drive_busily(engine, &mut transport, busy_poll)
 }
 
 /// As [`serve_stdio`], for a process that ends afterwards. A signal that comes after the end is
@@ -205,12 +200,12 @@ pub fn serve_stdio(
 /// See [`Failure`].
 pub fn serve_stdio_and_exit(
     engine: &mut Engine,
-    executor: Option<Way>,
+    executor: Option<ExecutorAddr>,
     busy_poll: Duration,
 ) -> Result<Ended, Failure> {
     return_large_blocks();
     let mut transport = stdio::Stdio::open(executor).map_err(Failure::Wait)?;
-    let ended = drive::drive_busily(engine, &mut transport, busy_poll);
+    let ended = run::drive_busily(engine, &mut transport, busy_poll);
     transport.ignore_signals();
     ended
 }

@@ -5,14 +5,14 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::gates::{self, Gate};
-use super::journal::Durable;
-use super::queue::Bounds;
-use super::sandbox::{Sandbox, Wanted};
+use crate::executor::run::gates::{self, Gate};
+use crate::executor::run::sandbox::{Sandbox, SandboxMode};
+use crate::executor::schedule::queue::QueueBounds;
+use crate::executor::store::journal::Durability;
 
 /// What the command line says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Config {
+pub struct ExecutorConfig {
     /// The state directory.
     pub state: PathBuf,
     /// The socket; none for stdin and stdout.
@@ -26,11 +26,11 @@ pub struct Config {
     /// What agents may write besides, in the sandbox.
     pub writable: Vec<PathBuf>,
     /// Whether to use the sandbox.
-    pub sandbox: Wanted,
+    pub sandbox: SandboxMode,
     /// Whether a change outside of the declared scope is a failure.
     pub strict_scope: bool,
     /// What an accepted task survives.
-    pub durable: Durable,
+    pub durable: Durability,
     /// Tasks that run at once.
     pub running_max: usize,
     /// Tasks that wait.
@@ -47,7 +47,7 @@ pub struct Config {
 #[derive(Debug)]
 pub struct Policy {
     /// The command line.
-    pub config: Config,
+    pub config: ExecutorConfig,
     /// Where repositories may lie, with symbolic links resolved.
     pub allow: Vec<PathBuf>,
     /// The gates.
@@ -68,7 +68,7 @@ impl Policy {
     /// # Errors
     ///
     /// What cannot be had, in a sentence.
-    pub fn of(config: Config) -> Result<Self, String> {
+    pub fn new(config: ExecutorConfig) -> Result<Self, String> {
         let allow = allowed(&config.allow)?;
         if let Some(path) = config.writable.iter().find(|path| !path.exists()) {
             return Err(format!(
@@ -92,10 +92,10 @@ impl Policy {
             }
         };
         let (sandbox, no_sandbox) = match config.sandbox {
-            Wanted::Off => (None, Some("it was switched off".to_owned())),
+            SandboxMode::Off => (None, Some("it was switched off".to_owned())),
             wanted => match Sandbox::probe() {
                 Ok(sandbox) => (Some(sandbox), None),
-                Err(why) if wanted == Wanted::Require => return Err(why),
+                Err(why) if wanted == SandboxMode::Require => return Err(why),
                 Err(why) => (None, Some(why)),
             },
         };
@@ -111,8 +111,8 @@ impl Policy {
     }
 
     /// How much is taken.
-    pub fn bounds(&self) -> Bounds {
-        Bounds {
+    pub fn bounds(&self) -> QueueBounds {
+        QueueBounds {
             running_max: self.config.running_max,
             queued_max: self.config.queued_max,
         }

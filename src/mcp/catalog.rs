@@ -1,8 +1,8 @@
 //! What never changes while a server runs, built once for each revision: the result of
 //! `initialize` or `server/discover`, and the pages of `tools/list`.
 
-use super::revision::{Known, Revision, stateless_versions};
-use super::tool::{Icon, Text, ToolSpec};
+use super::revision::{Revision, RevisionId, stateless_versions};
+use super::tool::{CowText, Icon, ToolSpec};
 use crate::limits::{CACHE_TTL_MS, FRAME_PADDING_BYTES, TOOL_NAME_BYTES_MAX, TOOLS_MAX};
 use crate::wire::json::{Parser, minified};
 use crate::wire::outbox::Outbox;
@@ -11,18 +11,18 @@ use crate::wire::writer::{ObjectWriter, Sink};
 /// What a server says of itself.
 #[derive(Debug, Clone)]
 pub struct Info {
-    pub(super) name: Text,
-    pub(super) version: Text,
-    pub(super) title: Option<Text>,
-    pub(super) description: Option<Text>,
-    pub(super) website_url: Option<Text>,
+    pub(super) name: CowText,
+    pub(super) version: CowText,
+    pub(super) title: Option<CowText>,
+    pub(super) description: Option<CowText>,
+    pub(super) website_url: Option<CowText>,
     pub(super) icons: Vec<Icon>,
-    pub(super) instructions: Option<Text>,
+    pub(super) instructions: Option<CowText>,
 }
 
 impl Info {
     /// A server's name and version.
-    pub fn new(name: impl Into<Text>, version: impl Into<Text>) -> Self {
+    pub fn new(name: impl Into<CowText>, version: impl Into<CowText>) -> Self {
         Self {
             name: name.into(),
             version: version.into(),
@@ -35,19 +35,19 @@ impl Info {
     }
 
     /// A name for people.
-    pub fn title(mut self, title: impl Into<Text>) -> Self {
+    pub fn title(mut self, title: impl Into<CowText>) -> Self {
         self.title = Some(title.into());
         self
     }
 
     /// What the server does, for people.
-    pub fn description(mut self, description: impl Into<Text>) -> Self {
+    pub fn description(mut self, description: impl Into<CowText>) -> Self {
         self.description = Some(description.into());
         self
     }
 
     /// Where to read more.
-    pub fn website_url(mut self, url: impl Into<Text>) -> Self {
+    pub fn website_url(mut self, url: impl Into<CowText>) -> Self {
         self.website_url = Some(url.into());
         self
     }
@@ -59,7 +59,7 @@ impl Info {
     }
 
     /// How to use the server, for a model.
-    pub fn instructions(mut self, instructions: impl Into<Text>) -> Self {
+    pub fn instructions(mut self, instructions: impl Into<CowText>) -> Self {
         self.instructions = Some(instructions.into());
         self
     }
@@ -111,9 +111,9 @@ impl Catalog {
         let cursors: Vec<Box<str>> = (1..pages.len())
             .map(|page| format!("page-{page}").into_boxed_str())
             .collect();
-        let chapters = Known::all()
-            .map(|known| {
-                let revision = known.revision();
+        let chapters = RevisionId::all()
+            .map(|revision_id| {
+                let revision = revision_id.revision();
                 Chapter::new(scratch, info, &pages, &cursors, extensions, revision)
             })
             .collect();
@@ -121,27 +121,32 @@ impl Catalog {
     }
 
     /// The result that opens a revision: of `initialize`, or of `server/discover`.
-    pub fn opening(&self, known: Known) -> &str {
-        &self.chapters[known.index()].opening
+    pub fn opening(&self, revision_id: RevisionId) -> &str {
+        &self.chapters[revision_id.index()].opening
     }
 
     /// The result of `tools/list` at a cursor; none if it is not one of ours.
-    pub fn page(&self, known: Known, cursor: Option<&str>) -> Option<&str> {
+    pub fn page(&self, revision_id: RevisionId, cursor: Option<&str>) -> Option<&str> {
         let page = match cursor {
             None => 0,
-            Some(cursor) => 1 + self.cursors.iter().position(|known| **known == *cursor)?,
+            Some(cursor) => {
+                1 + self
+                    .cursors
+                    .iter()
+                    .position(|revision_id| **revision_id == *cursor)?
+            }
         };
-        Some(&self.chapters[known.index()].pages[page])
+        Some(&self.chapters[revision_id.index()].pages[page])
     }
 
     /// Who the server is, as a member of a result's `_meta`. Empty where a result has none.
-    pub fn identity(&self, known: Known) -> &str {
-        &self.chapters[known.index()].identity
+    pub fn identity(&self, revision_id: RevisionId) -> &str {
+        &self.chapters[revision_id.index()].identity
     }
 
     /// The members that every other result of a revision starts with, each with its comma.
-    pub fn preamble(&self, known: Known) -> &str {
-        &self.chapters[known.index()].preamble
+    pub fn preamble(&self, revision_id: RevisionId) -> &str {
+        &self.chapters[revision_id.index()].preamble
     }
 }
 
@@ -205,7 +210,7 @@ fn checked(spec: &ToolSpec) -> ToolSpec {
         "the tool name {:?} is not 1 to {TOOL_NAME_BYTES_MAX} of letters, digits, _ - .",
         spec.name
     );
-    let schema = |text: &Text| -> Text {
+    let schema = |text: &CowText| -> CowText {
         match minified_object(text) {
             Some(schema) => schema.into(),
             None => panic!(
@@ -377,7 +382,7 @@ fn icons(object: &mut ObjectWriter<'_>, icons: &[Icon]) {
     });
 }
 
-fn optional(object: &mut ObjectWriter<'_>, name: &str, text: &Option<Text>) {
+fn optional(object: &mut ObjectWriter<'_>, name: &str, text: &Option<CowText>) {
     if let Some(text) = text {
         object.string(name, text);
     }

@@ -1,16 +1,16 @@
 //! Requests that are answered later: by whom, and how.
 //!
 //! A server may hand some of its tools, and the methods of the tasks extension, to a [`Delegate`].
-//! The session keeps what a reply needs (whose id, which revision) under a [`Ticket`], and the
-//! delegate keeps the ticket. When it knows the answer, at once or much later, it gives it to
-//! [`Replies`]. A ticket is answered once; one whose request was cancelled is answered by nothing.
+//! The session keeps what a reply needs (whose id, which revision) under a [`RequestHandle`], and
+//! the delegate keeps the handle. When it knows the answer, at once or much later, it gives it to
+//! [`Replies`]. A handle is answered once; one whose request was cancelled is answered by nothing.
 
 use super::catalog::Catalog;
-use super::errors::{self, Code, Error};
-use super::kept::Kept;
-use super::revision::Known;
+use super::errors::{self, RpcError, RpcErrorCode};
+use super::revision::RevisionId;
 use super::tool::{Answered, Call, Reply, ToolSpec};
 use crate::limits::DEFERRED_MAX;
+use crate::mcp::owned::OwnedId;
 use crate::wire::message::Id;
 use crate::wire::outbox::Outbox;
 use crate::wire::writer::{ObjectWriter, Sink};
@@ -26,22 +26,27 @@ pub trait Delegate {
     /// Whether it serves the tasks extension.
     fn has_tasks(&self) -> bool;
 
-    /// Takes a request on. It may answer this ticket at once, and no other.
-    fn ask(&mut self, order: Order<'_>, ticket: Ticket, replies: &mut Replies<'_>);
+    /// Takes a request on. It may answer this handle at once, and no other.
+    fn ask(
+        &mut self,
+        request: DelegatedRequest<'_>,
+        handle: RequestHandle,
+        replies: &mut Replies<'_>,
+    );
 
-    /// Hears that nobody waits for a ticket any more.
-    fn forget(&mut self, ticket: Ticket);
+    /// Hears that nobody waits for a handle any more.
+    fn forget(&mut self, handle: RequestHandle);
 }
 
 /// Who waits for an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Ticket(u64);
+pub struct RequestHandle(u64);
 
 /// A request for a delegate. All of it is borrowed from the frame.
 #[derive(Debug, Clone, Copy)]
-pub struct Order<'a> {
+pub struct DelegatedRequest<'a> {
     /// What is asked.
-    pub ask: Ask<'a>,
+    pub ask: RequestKind<'a>,
     /// The name and version of the client, as it says.
     pub client: Option<(&'a str, &'a str)>,
     /// Whether the request declares the tasks extension.
@@ -50,7 +55,7 @@ pub struct Order<'a> {
 
 /// What a delegate is asked.
 #[derive(Debug, Clone, Copy)]
-pub enum Ask<'a> {
+pub enum RequestKind<'a> {
     /// A call of one of its tools, by their order.
     Call(usize, Call<'a>),
     /// `tasks/get` of a task id.
@@ -71,9 +76,9 @@ pub struct Deferred {
 /// What a later reply needs of its request.
 #[derive(Debug)]
 struct Waiting {
-    ticket: Ticket,
-    id: Kept,
-    known: Known,
+    handle: RequestHandle,
+    id: OwnedId,
+    revision_id: RevisionId,
     tasks: bool,
     progress: Option<Progress>,
 }
@@ -81,7 +86,7 @@ struct Waiting {
 /// What a client wants to hear while it waits (2025-11-25, Base Protocol, Utilities, Progress).
 #[derive(Debug)]
 struct Progress {
-    token: Kept,
+    token: OwnedId,
     /// How many notifications were sent. It is what they count, since it must grow with each.
     said: u64,
 }
@@ -126,47 +131,50 @@ impl Deferred {
     pub fn open(
         &mut self,
         id: Id<'_>,
-        known: Known,
+        revision_id: RevisionId,
         tasks: bool,
         token: Option<Id<'_>>,
-    ) -> Result<Ticket, Error<'static>> {
+    ) -> Result<RequestHandle, RpcError<'static>> {
         assert!(!self.holds(id), "an id in use is refused before");
         if self.open.len() == DEFERRED_MAX {
-            return Err(Error::new(Code::Internal, "too many requests are open"));
+            return Err(RpcError::new(
+                RpcErrorCode::Internal,
+                "too many requests are open",
+            ));
         }
-        let id = Kept::of(id).ok_or(Error::new(
-            Code::InvalidRequest,
+        let id = OwnedId::new(id).ok_or(RpcError::new(
+            RpcErrorCode::InvalidRequest,
             "the id is too long for a request that is answered later",
         ))?;
-        let token = token.and_then(Kept::of);
-        let ticket = Ticket(self.next);
+        let token = token.and_then(OwnedId::new);
+        let handle = RequestHandle(self.next);
         self.next += 1;
         self.open.push(Waiting {
-            ticket,
+            handle,
             id,
-            known,
+            revision_id,
             tasks,
             progress: token.map(|token| Progress { token, said: 0 }),
         });
-        Ok(ticket)
+        Ok(handle)
     }
 
     /// Forgets a request that was cancelled.
-    pub fn cancel(&mut self, id: Id<'_>) -> Option<Ticket> {
+    pub fn cancel(&mut self, id: Id<'_>) -> Option<RequestHandle> {
         let index = self.open.iter().position(|waiting| waiting.id.id() == id)?;
-        Some(self.open.swap_remove(index).ticket)
+        Some(self.open.swap_remove(index).handle)
     }
 
-    fn take(&mut self, ticket: Ticket) -> Option<Waiting> {
+    fn take(&mut self, handle: RequestHandle) -> Option<Waiting> {
         let index = self
             .open
             .iter()
-            .position(|waiting| waiting.ticket == ticket)?;
+            .position(|waiting| waiting.handle == handle)?;
         Some(self.open.swap_remove(index))
     }
 
-    fn find(&self, ticket: Ticket) -> Option<&Waiting> {
-        self.open.iter().find(|waiting| waiting.ticket == ticket)
+    fn find(&self, handle: RequestHandle) -> Option<&Waiting> {
+        self.open.iter().find(|waiting| waiting.handle == handle)
     }
 }
 
@@ -196,53 +204,53 @@ impl<'s> Replies<'s> {
         self.outbox.is_open()
     }
 
-    /// Whether the request behind a ticket declares the tasks extension.
-    pub fn wants_tasks(&self, ticket: Ticket) -> bool {
+    /// Whether the request behind a handle declares the tasks extension.
+    pub fn wants_tasks(&self, handle: RequestHandle) -> bool {
         self.deferred
-            .find(ticket)
+            .find(handle)
             .is_some_and(|waiting| waiting.tasks)
     }
 
-    /// Whether the request behind a ticket wants to hear of progress.
-    pub fn wants_progress(&self, ticket: Ticket) -> bool {
-        let waiting = self.deferred.find(ticket);
+    /// Whether the request behind a handle wants to hear of progress.
+    pub fn wants_progress(&self, handle: RequestHandle) -> bool {
+        let waiting = self.deferred.find(handle);
         waiting.is_some_and(|waiting| waiting.progress.is_some())
     }
 
     /// Answers a call of a tool.
-    pub fn answer(&mut self, ticket: Ticket, write: impl FnOnce(Reply<'_>) -> Answered) {
-        self.line(ticket, |outbox, waiting, catalog| {
-            let preamble = catalog.preamble(waiting.known);
-            write(Reply::new(outbox, waiting.known.revision(), preamble));
+    pub fn answer(&mut self, handle: RequestHandle, write: impl FnOnce(Reply<'_>) -> Answered) {
+        self.line(handle, |outbox, waiting, catalog| {
+            let preamble = catalog.preamble(waiting.revision_id);
+            write(Reply::new(outbox, waiting.revision_id.revision(), preamble));
             Ok(())
         });
     }
 
     /// Answers a method of the tasks extension with an object of `resultType` "complete".
-    pub fn complete(&mut self, ticket: Ticket, fill: impl FnOnce(&mut ObjectWriter<'_>)) {
-        self.result(ticket, "complete", fill);
+    pub fn complete(&mut self, handle: RequestHandle, fill: impl FnOnce(&mut ObjectWriter<'_>)) {
+        self.result(handle, "complete", fill);
     }
 
     /// Answers a call with a task that was created for it.
-    pub fn task(&mut self, ticket: Ticket, fill: impl FnOnce(&mut ObjectWriter<'_>)) {
-        self.result(ticket, "task", fill);
+    pub fn task(&mut self, handle: RequestHandle, fill: impl FnOnce(&mut ObjectWriter<'_>)) {
+        self.result(handle, "task", fill);
     }
 
     /// Answers a method of the tasks extension with what a call would have been answered with, as
     /// the member `result` behind others.
     pub fn complete_with(
         &mut self,
-        ticket: Ticket,
+        handle: RequestHandle,
         fill: impl FnOnce(&mut ObjectWriter<'_>),
         write: impl FnOnce(Reply<'_>) -> Answered,
     ) {
-        self.line(ticket, |outbox, waiting, catalog| {
-            let preamble = catalog.preamble(waiting.known);
+        self.line(handle, |outbox, waiting, catalog| {
+            let preamble = catalog.preamble(waiting.revision_id);
             Sink::plain(outbox).object(|object| {
                 object.raw_members(preamble.trim_end_matches(','));
                 fill(object);
                 object.member("result", |sink| {
-                    let revision = waiting.known.revision();
+                    let revision = waiting.revision_id.revision();
                     write(Reply::new(sink.outbox(), revision, preamble));
                 });
             });
@@ -252,15 +260,15 @@ impl<'s> Replies<'s> {
 
     fn result(
         &mut self,
-        ticket: Ticket,
+        handle: RequestHandle,
         result_type: &str,
         fill: impl FnOnce(&mut ObjectWriter<'_>),
     ) {
-        self.line(ticket, |outbox, waiting, catalog| {
+        self.line(handle, |outbox, waiting, catalog| {
             Sink::plain(outbox).object(|object| {
                 object.string("resultType", result_type);
                 object.object("_meta", |meta| {
-                    meta.raw_members(catalog.identity(waiting.known));
+                    meta.raw_members(catalog.identity(waiting.revision_id));
                 });
                 fill(object);
             });
@@ -269,17 +277,17 @@ impl<'s> Replies<'s> {
     }
 
     /// Answers with a protocol error.
-    pub fn refuse(&mut self, ticket: Ticket, error: Error<'_>) {
-        self.line(ticket, |_, _, _| Err(error));
+    pub fn refuse(&mut self, handle: RequestHandle, error: RpcError<'_>) {
+        self.line(handle, |_, _, _| Err(error));
     }
 
     /// Writes a reply and its LF. A result that does not fit is taken back.
     fn line<'e>(
         &mut self,
-        ticket: Ticket,
-        write: impl FnOnce(&mut Outbox, &Waiting, &Catalog) -> Result<(), Error<'e>>,
+        handle: RequestHandle,
+        write: impl FnOnce(&mut Outbox, &Waiting, &Catalog) -> Result<(), RpcError<'e>>,
     ) {
-        let Some(waiting) = self.deferred.take(ticket) else {
+        let Some(waiting) = self.deferred.take(handle) else {
             return;
         };
         let outbox = &mut *self.outbox;
@@ -290,7 +298,10 @@ impl<'s> Replies<'s> {
         let mut written = write(outbox, &waiting, self.catalog);
         outbox.put(b"}\n");
         if !outbox.end_result() && written.is_ok() {
-            written = Err(Error::new(Code::Internal, "the result is too long"));
+            written = Err(RpcError::new(
+                RpcErrorCode::Internal,
+                "the result is too long",
+            ));
         }
         if let Err(error) = written {
             outbox.rewind(start);
@@ -300,9 +311,9 @@ impl<'s> Replies<'s> {
     }
 
     /// Tells a client that waits, and wants to hear of it, that the work goes on.
-    pub fn progress(&mut self, ticket: Ticket, message: &str) {
+    pub fn progress(&mut self, handle: RequestHandle, message: &str) {
         let waiting = self.deferred.open.iter_mut();
-        let mut waiting = waiting.filter(|waiting| waiting.ticket == ticket);
+        let mut waiting = waiting.filter(|waiting| waiting.handle == handle);
         let Some(waiting) = waiting.next() else {
             return;
         };
@@ -316,7 +327,7 @@ impl<'s> Replies<'s> {
         sink.object(|params| {
             params.member("progressToken", |sink| sink.id(progress.token.id()));
             params.unsigned("progress", progress.said);
-            if waiting.known.revision().progress_messages {
+            if waiting.revision_id.revision().progress_messages {
                 params.string("message", message);
             }
         });

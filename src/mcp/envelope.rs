@@ -3,8 +3,8 @@
 //! The era is decided by each request alone (2026-07-28, Base Protocol, Versioning): what has an
 //! envelope is served by it, what has none by the handshake. Neither pins the process.
 
-use super::errors::{Code, Data, Error};
-use super::revision::Known;
+use super::errors::{RpcError, RpcErrorCode, RpcErrorData};
+use super::revision::RevisionId;
 use crate::wire::json::{Duplicate, Object, Value};
 use crate::wire::message::Request;
 
@@ -29,7 +29,7 @@ const LOG_LEVELS: [&str; 8] = [
 #[derive(Debug, Clone, Copy)]
 pub struct Envelope<'a> {
     /// The revision that it speaks.
-    pub known: Known,
+    pub revision_id: RevisionId,
     /// What its client can do.
     pub capabilities: Object<'a>,
 }
@@ -44,7 +44,7 @@ impl<'a> Envelope<'a> {
     ///
     /// The version is judged first, so that a client of a later revision learns which ones are
     /// served, even if its envelope looks otherwise. Who the client is may be left out.
-    pub fn of(request: &Request<'a>) -> Result<Option<Self>, Error<'a>> {
+    pub fn parse(request: &Request<'a>) -> Result<Option<Self>, RpcError<'a>> {
         let Some(Value::Object(params)) = request.params else {
             return Ok(None);
         };
@@ -57,7 +57,7 @@ impl<'a> Envelope<'a> {
         }
     }
 
-    fn within(meta: Object<'a>) -> Result<Option<Self>, Error<'a>> {
+    fn within(meta: Object<'a>) -> Result<Option<Self>, RpcError<'a>> {
         let [version, capabilities, client, log_level] = meta
             .take([VERSION, CAPABILITIES, CLIENT, LOG_LEVEL])
             .map_err(twice)?;
@@ -65,22 +65,22 @@ impl<'a> Envelope<'a> {
             Some(Value::String(version)) => version,
             None if capabilities.is_none() && client.is_none() => return Ok(None),
             _ => {
-                return Err(Error::params(
+                return Err(RpcError::params(
                     "the envelope's protocolVersion must be a string",
                 ));
             }
         };
-        let known = Known::stateless(version).ok_or(Error {
-            data: Some(Data::UnsupportedVersion { requested: version }),
-            ..Error::new(
-                Code::UnsupportedVersion,
+        let revision_id = RevisionId::stateless(version).ok_or(RpcError {
+            data: Some(RpcErrorData::UnsupportedVersion { requested: version }),
+            ..RpcError::new(
+                RpcErrorCode::UnsupportedVersion,
                 "the protocol version is not served",
             )
         })?;
         let capabilities =
             capabilities
                 .and_then(|value| value.as_object())
-                .ok_or(Error::params(
+                .ok_or(RpcError::params(
                     "the envelope's clientCapabilities must be an object",
                 ))?;
         if let Some(level) = log_level
@@ -88,10 +88,10 @@ impl<'a> Envelope<'a> {
                 .as_str()
                 .is_some_and(|level| LOG_LEVELS.contains(&level))
         {
-            return Err(Error::params("the envelope's logLevel is unknown"));
+            return Err(RpcError::params("the envelope's logLevel is unknown"));
         }
         Ok(Some(Self {
-            known,
+            revision_id,
             capabilities,
         }))
     }
@@ -108,6 +108,6 @@ impl<'a> Envelope<'a> {
     }
 }
 
-fn twice(_: Duplicate) -> Error<'static> {
-    Error::params("a member of params or of the envelope is given more than once")
+fn twice(_: Duplicate) -> RpcError<'static> {
+    RpcError::params("a member of params or of the envelope is given more than once")
 }

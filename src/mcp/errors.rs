@@ -12,7 +12,7 @@ use crate::wire::writer::{self, ObjectWriter, Sink};
 /// The error codes that are used (2025-11-25, Base Protocol, and JSON-RPC 2.0, section 5.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(i64)]
-pub enum Code {
+pub enum RpcErrorCode {
     /// The line is not JSON.
     Parse = -32700,
     /// The JSON is not a message, or the message may not come now.
@@ -31,7 +31,7 @@ pub enum Code {
 
 /// What an error says to a program.
 #[derive(Debug, Clone, Copy)]
-pub enum Data<'a> {
+pub enum RpcErrorData<'a> {
     /// The versions that an envelope may name.
     SupportedVersions,
     /// Those, and the one that was named.
@@ -43,7 +43,7 @@ pub enum Data<'a> {
     MissingCapability(&'a str),
 }
 
-impl Data<'_> {
+impl RpcErrorData<'_> {
     fn write(self, object: &mut ObjectWriter<'_>) {
         match self {
             Self::SupportedVersions => supported(object),
@@ -72,21 +72,21 @@ fn supported(object: &mut ObjectWriter<'_>) {
 
 /// A protocol error: a code, what is wrong, and a word of the client's own to point at.
 #[derive(Debug, Clone, Copy)]
-pub struct Error<'a> {
+pub struct RpcError<'a> {
     /// Which kind of error.
-    pub code: Code,
+    pub code: RpcErrorCode,
     /// What is wrong, in words.
     pub message: &'static str,
     /// What of the client's own text is meant; its start is repeated behind the message, without
     /// control characters.
     pub quote: Option<&'a str>,
     /// What is said to a program.
-    pub data: Option<Data<'a>>,
+    pub data: Option<RpcErrorData<'a>>,
 }
 
-impl<'a> Error<'a> {
+impl<'a> RpcError<'a> {
     /// An error that a fixed sentence says in full.
-    pub fn new(code: Code, message: &'static str) -> Self {
+    pub fn new(code: RpcErrorCode, message: &'static str) -> Self {
         Self {
             code,
             message,
@@ -96,7 +96,7 @@ impl<'a> Error<'a> {
     }
 
     /// An error that repeats the start of a client's word.
-    pub fn quoting(code: Code, message: &'static str, quote: &'a str) -> Self {
+    pub fn quoting(code: RpcErrorCode, message: &'static str, quote: &'a str) -> Self {
         Self {
             quote: Some(quote),
             ..Self::new(code, message)
@@ -106,14 +106,17 @@ impl<'a> Error<'a> {
     /// A capability, or an extension, that the client did not declare.
     pub fn lacking(name: &'static str) -> Self {
         Self {
-            data: Some(Data::MissingCapability(name)),
-            ..Self::new(Code::MissingCapability, "the client lacks a capability")
+            data: Some(RpcErrorData::MissingCapability(name)),
+            ..Self::new(
+                RpcErrorCode::MissingCapability,
+                "the client lacks a capability",
+            )
         }
     }
 
     /// Parameters that are not what the method takes.
     pub fn params(message: &'static str) -> Self {
-        Self::new(Code::InvalidParams, message)
+        Self::new(RpcErrorCode::InvalidParams, message)
     }
 }
 
@@ -126,7 +129,7 @@ pub fn begin_result(outbox: &mut Outbox, id: Id<'_>) {
 }
 
 /// Writes an error reply without the LF behind it.
-pub fn write(outbox: &mut Outbox, id: Option<Id<'_>>, error: Error<'_>) {
+pub fn write(outbox: &mut Outbox, id: Option<Id<'_>>, error: RpcError<'_>) {
     let mut sink = Sink::plain(outbox);
     sink.raw("{\"jsonrpc\":\"2.0\",");
     if let Some(id) = id {

@@ -1,7 +1,7 @@
 //! `initialize`: opens a session and agrees on its revision.
 
-use super::errors::Error;
-use super::revision::Known;
+use super::errors::RpcError;
+use super::revision::RevisionId;
 use crate::wire::json::{Object, Value};
 
 /// The revision that an `initialize` leads to, and the name and version of its client.
@@ -12,32 +12,32 @@ use crate::wire::json::{Object, Value};
 /// so that members of later revisions do no harm.
 pub fn initialize<'a>(
     params: Option<Object<'a>>,
-) -> Result<(Known, (&'a str, &'a str)), Error<'static>> {
-    let params = params.ok_or(Error::params("initialize needs params"))?;
+) -> Result<(RevisionId, (&'a str, &'a str)), RpcError<'static>> {
+    let params = params.ok_or(RpcError::params("initialize needs params"))?;
     let [version, capabilities, client] = params
         .take(["protocolVersion", "capabilities", "clientInfo"])
-        .map_err(|_| Error::params("a member of params is given more than once"))?;
+        .map_err(|_| RpcError::params("a member of params is given more than once"))?;
     let version = version
         .and_then(|value| value.as_str())
-        .ok_or(Error::params("protocolVersion must be a string"))?;
+        .ok_or(RpcError::params("protocolVersion must be a string"))?;
     capabilities
         .and_then(|value| value.as_object())
-        .ok_or(Error::params("capabilities must be an object"))?;
+        .ok_or(RpcError::params("capabilities must be an object"))?;
     let client = client
         .and_then(|value| value.as_object())
-        .ok_or(Error::params("clientInfo must be an object"))?;
+        .ok_or(RpcError::params("clientInfo must be an object"))?;
     match client.take(["name", "version"]) {
         Ok(
             [
                 Some(Value::String(name)),
                 Some(Value::String(client_version)),
             ],
-        ) => Ok((Known::negotiated(version), (name, client_version))),
+        ) => Ok((RevisionId::negotiated(version), (name, client_version))),
         Ok([Some(Value::String(_)), _]) => {
-            Err(Error::params("clientInfo.version must be a string"))
+            Err(RpcError::params("clientInfo.version must be a string"))
         }
-        Ok(_) => Err(Error::params("clientInfo.name must be a string")),
-        Err(_) => Err(Error::params(
+        Ok(_) => Err(RpcError::params("clientInfo.name must be a string")),
+        Err(_) => Err(RpcError::params(
             "a member of clientInfo is given more than once",
         )),
     }

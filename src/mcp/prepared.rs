@@ -39,7 +39,7 @@ impl Prepared {
     }
 
     /// What follows the members that every result of the revision has.
-    pub(super) fn of(&self, revision: &Revision) -> &[u8] {
+    pub(super) fn bytes_for(&self, revision: &Revision) -> &[u8] {
         match revision.structured_results {
             true => &self.with_structure,
             false => &self.without,

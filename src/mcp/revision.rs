@@ -82,9 +82,9 @@ pub static REVISIONS: [Revision; 5] = [
 
 /// One of [`REVISIONS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Known(usize);
+pub struct RevisionId(usize);
 
-impl Known {
+impl RevisionId {
     /// Every revision, oldest first.
     pub fn all() -> impl DoubleEndedIterator<Item = Self> {
         (0..REVISIONS.len()).map(Self)
@@ -95,9 +95,9 @@ impl Known {
     /// Version Negotiation).
     pub fn negotiated(wish: &str) -> Self {
         let mut newest = Self(0);
-        for known in Self::all().filter(|known| !known.revision().stateless) {
-            newest = known;
-            if known.revision().version == wish {
+        for revision_id in Self::all().filter(|revision_id| !revision_id.revision().stateless) {
+            newest = revision_id;
+            if revision_id.revision().version == wish {
                 break;
             }
         }
@@ -106,8 +106,8 @@ impl Known {
 
     /// The revision that an envelope names. One with a handshake cannot be had without it.
     pub fn stateless(version: &str) -> Option<Self> {
-        Self::all().find(|known| {
-            let revision = known.revision();
+        Self::all().find(|revision_id| {
+            let revision = revision_id.revision();
             revision.stateless && revision.version == version
         })
     }

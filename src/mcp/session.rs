@@ -3,12 +3,11 @@
 use bumpalo::Bump;
 
 use super::catalog::{Catalog, Info};
-use super::delegate::{Ask, Deferred, Delegate, Order, Replies, TASKS};
+use super::delegate::{Deferred, Delegate, DelegatedRequest, Replies, RequestKind, TASKS};
 use super::envelope::{self, Envelope};
-use super::errors::{self, Code, Data, Error, begin_result};
-use super::kept::Short;
+use super::errors::{self, RpcError, RpcErrorCode, RpcErrorData, begin_result};
 use super::lifecycle;
-use super::revision::Known;
+use super::revision::RevisionId;
 use super::subscriptions::{self, Subscriptions};
 use super::tool::{Call, Tool};
 use super::tools::{self, Called, Served, Tools};
@@ -16,6 +15,7 @@ use crate::limits::{
     ARENA_BYTES_MAX, ARENA_BYTES_WARM, BATCH_MESSAGES_MAX, CLIENT_WORD_BYTES_MAX, FRAME_BYTES_MAX,
     RESTING_BYTES_MAX,
 };
+use crate::mcp::owned::InlineString;
 use crate::wire::json::{Array, Object, Parser, Value};
 use crate::wire::message::{Id, Message, Notification, Request};
 use crate::wire::outbox::Outbox;
@@ -35,24 +35,24 @@ const HEADERS: &str = "the line is not JSON: messages are one JSON text a line, 
 pub struct Session<D> {
     parser: Parser,
     arena: Bump,
-    server: Server<D>,
+    server: SessionCore<D>,
 }
 
 /// All but the buffers, so that a frame's values and the server can be borrowed side by side.
-struct Server<D> {
+struct SessionCore<D> {
     catalog: Catalog,
     tools: Tools,
     /// The revision that was agreed on; none before the first good `initialize`.
-    agreed: Option<Known>,
+    agreed: Option<RevisionId>,
     /// The name and version of the client of the last good `initialize`, for the delegate.
-    client: (Word, Word),
+    client: (ClientWord, ClientWord),
     subscriptions: Subscriptions,
     deferred: Deferred,
     delegate: D,
 }
 
 /// What a client says of itself.
-type Word = Short<CLIENT_WORD_BYTES_MAX>;
+type ClientWord = InlineString<CLIENT_WORD_BYTES_MAX>;
 
 impl<D> std::fmt::Debug for Session<D> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -81,11 +81,11 @@ impl<D: Delegate> Session<D> {
         Self {
             parser: Parser::new(),
             arena: new_arena(),
-            server: Server {
+            server: SessionCore {
                 catalog: Catalog::new(info, &specs, page_tools, extensions, scratch),
                 tools,
                 agreed: None,
-                client: (Word::EMPTY, Word::EMPTY),
+                client: (ClientWord::EMPTY, ClientWord::EMPTY),
                 subscriptions: Subscriptions::new(),
                 deferred: Deferred::new(),
                 delegate,
@@ -111,7 +111,7 @@ impl<D: Delegate> Session<D> {
                 self.parser.recycle(document);
             }
             Err(_) => {
-                errors::write(outbox, None, Error::new(Code::Parse, no_json));
+                errors::write(outbox, None, RpcError::new(RpcErrorCode::Parse, no_json));
                 outbox.put(b"\n");
             }
         }
@@ -120,13 +120,17 @@ impl<D: Delegate> Session<D> {
     /// Answers a frame that passed the bound and was not kept.
     pub fn handle_oversized(&mut self, outbox: &mut Outbox) {
         outbox.begin_frame();
-        errors::write(outbox, None, Error::new(Code::InvalidRequest, OVERSIZED));
+        errors::write(
+            outbox,
+            None,
+            RpcError::new(RpcErrorCode::InvalidRequest, OVERSIZED),
+        );
         outbox.put(b"\n");
     }
 
     /// Who answers later, and where the answers go.
     pub fn delegate<'s>(&'s mut self, outbox: &'s mut Outbox) -> (&'s mut D, Replies<'s>) {
-        let Server {
+        let SessionCore {
             catalog,
             deferred,
             delegate,
@@ -141,7 +145,7 @@ impl<D: Delegate> Session<D> {
     }
 
     /// Whether a request was taken on and not answered yet.
-    pub fn is_owing(&self) -> bool {
+    pub fn has_pending_replies(&self) -> bool {
         !self.server.deferred.is_empty()
     }
 
@@ -150,7 +154,8 @@ impl<D: Delegate> Session<D> {
     pub fn conclude(&mut self, outbox: &mut Outbox) -> bool {
         outbox.begin_frame();
         let (subscriptions, catalog) = (&mut self.server.subscriptions, &self.server.catalog);
-        subscriptions.close_first(|id, known| conclude(outbox, id, catalog.identity(known)))
+        subscriptions
+            .close_first(|id, revision_id| conclude(outbox, id, catalog.identity(revision_id)))
     }
 }
 
@@ -185,13 +190,13 @@ fn has_headers(frame: &[u8]) -> bool {
 
 /// How a message that stands in a batch differs from one that stands alone.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum MessagePlace {
     Line,
     Batch,
 }
 
 /// What has become of a request.
-enum Answer<'a> {
+enum RequestAnswer<'a> {
     /// Its result is written.
     Result,
     /// It was acknowledged, and its result comes when it ends.
@@ -203,17 +208,17 @@ enum Answer<'a> {
 /// A request for the delegate, and how it is spoken. It lives in the arena, so that the replies
 /// that need none of it do not carry its size.
 struct Delegation<'a> {
-    ask: Ask<'a>,
-    known: Known,
+    ask: RequestKind<'a>,
+    revision_id: RevisionId,
     envelope: Option<Envelope<'a>>,
 }
 
-impl<D: Delegate> Server<D> {
+impl<D: Delegate> SessionCore<D> {
     fn handle(&mut self, root: Value<'_>, arena: &mut Bump, outbox: &mut Outbox) {
         let start = outbox.mark();
         match root {
             Value::Array(batch) => self.batch(batch, arena, outbox),
-            message => self.message(message, Place::Line, arena, outbox),
+            message => self.message(message, MessagePlace::Line, arena, outbox),
         }
         if outbox.is_mid_line(start) {
             outbox.put(b"\n");
@@ -223,10 +228,14 @@ impl<D: Delegate> Server<D> {
     /// A batch is answered by one array, of one reply to each request (JSON-RPC 2.0, section 6).
     fn batch(&mut self, batch: Array<'_>, arena: &mut Bump, outbox: &mut Outbox) {
         let refuse = |outbox: &mut Outbox, fault| {
-            errors::write(outbox, None, Error::new(Code::InvalidRequest, fault));
+            errors::write(
+                outbox,
+                None,
+                RpcError::new(RpcErrorCode::InvalidRequest, fault),
+            );
         };
         match self.agreed {
-            Some(known) if known.revision().batches => {}
+            Some(revision_id) if revision_id.revision().batches => {}
             _ => return refuse(outbox, "a batch is not served by this revision"),
         }
         if batch.is_empty() {
@@ -245,7 +254,7 @@ impl<D: Delegate> Server<D> {
                 outbox.put(b",");
             }
             let behind = outbox.mark();
-            self.message(message, Place::Batch, arena, outbox);
+            self.message(message, MessagePlace::Batch, arena, outbox);
             if outbox.is_at(behind) {
                 outbox.rewind(before);
             }
@@ -257,8 +266,14 @@ impl<D: Delegate> Server<D> {
         }
     }
 
-    fn message(&mut self, value: Value<'_>, place: Place, arena: &mut Bump, outbox: &mut Outbox) {
-        match Message::of(value) {
+    fn message(
+        &mut self,
+        value: Value<'_>,
+        place: MessagePlace,
+        arena: &mut Bump,
+        outbox: &mut Outbox,
+    ) {
+        match Message::from_value(value) {
             Message::Request(request) => {
                 self.request(request, place, arena, outbox);
                 reset(arena);
@@ -266,7 +281,11 @@ impl<D: Delegate> Server<D> {
             Message::Notification(notification) => self.notification(notification),
             Message::Response => {}
             Message::Invalid { id, fault } => {
-                errors::write(outbox, id, Error::new(Code::InvalidRequest, fault));
+                errors::write(
+                    outbox,
+                    id,
+                    RpcError::new(RpcErrorCode::InvalidRequest, fault),
+                );
             }
         }
     }
@@ -277,35 +296,44 @@ impl<D: Delegate> Server<D> {
         if notification.method == "notifications/cancelled"
             && let Some(Value::Object(params)) = notification.params
             && let Ok([Some(id)]) = params.take(["requestId"])
-            && let Some(id) = Id::of(id)
+            && let Some(id) = Id::from_value(id)
         {
             self.subscriptions.cancel(id);
-            if let Some(ticket) = self.deferred.cancel(id) {
-                self.delegate.forget(ticket);
+            if let Some(handle) = self.deferred.cancel(id) {
+                self.delegate.forget(handle);
             }
         }
     }
 
     /// Writes one reply, or has the delegate do so. A result that does not fit, or that turns out
     /// to be an error on the way, is taken back.
-    fn request(&mut self, request: Request<'_>, place: Place, arena: &Bump, outbox: &mut Outbox) {
+    fn request(
+        &mut self,
+        request: Request<'_>,
+        place: MessagePlace,
+        arena: &Bump,
+        outbox: &mut Outbox,
+    ) {
         let start = outbox.mark();
         outbox.begin_result();
         begin_result(outbox, request.id);
         let mut answered = self.answer(request, place, arena, outbox);
-        if let Ok(Answer::Result) = answered {
+        if let Ok(RequestAnswer::Result) = answered {
             outbox.put(b"}");
         }
         if !outbox.end_result() && answered.is_ok() {
-            answered = Err(Error::new(Code::Internal, "the result is too long"));
+            answered = Err(RpcError::new(
+                RpcErrorCode::Internal,
+                "the result is too long",
+            ));
         }
         match answered {
-            Ok(Answer::Result) => {}
-            Ok(Answer::Open) => {
+            Ok(RequestAnswer::Result) => {}
+            Ok(RequestAnswer::Open) => {
                 outbox.rewind(start);
                 acknowledge(outbox, request.id);
             }
-            Ok(Answer::Delegated(delegation)) => {
+            Ok(RequestAnswer::Delegated(delegation)) => {
                 outbox.rewind(start);
                 let delegated = self.delegate(&request, delegation, place, outbox);
                 if let Err(error) = delegated {
@@ -326,26 +354,26 @@ impl<D: Delegate> Server<D> {
         &mut self,
         request: &Request<'a>,
         delegation: &Delegation<'a>,
-        place: Place,
+        place: MessagePlace,
         outbox: &mut Outbox,
-    ) -> Result<(), Error<'static>> {
-        if place == Place::Batch {
+    ) -> Result<(), RpcError<'static>> {
+        if place == MessagePlace::Batch {
             let fault = "a request that is answered later must stand alone on its line";
-            return Err(Error::new(Code::InvalidRequest, fault));
+            return Err(RpcError::new(RpcErrorCode::InvalidRequest, fault));
         }
-        let (known, envelope) = (delegation.known, delegation.envelope);
+        let (revision_id, envelope) = (delegation.revision_id, delegation.envelope);
         let meta = params(request)?.and_then(|params| params.get("_meta")?.as_object());
-        let token = meta.and_then(|meta| Id::of(meta.get("progressToken")?));
+        let token = meta.and_then(|meta| Id::from_value(meta.get("progressToken")?));
         let tasks = envelope.is_some_and(|envelope| envelope.can(TASKS));
-        let ticket = self.deferred.open(request.id, known, tasks, token)?;
+        let handle = self.deferred.open(request.id, revision_id, tasks, token)?;
         let client = match envelope {
             Some(_) => meta.and_then(|meta| client_words(meta.get(envelope::CLIENT)?)),
             None => Some((self.client.0.as_str(), self.client.1.as_str())),
         };
         let ask = delegation.ask;
-        let order = Order { ask, client, tasks };
+        let order = DelegatedRequest { ask, client, tasks };
         let mut replies = Replies::new(&mut self.deferred, &self.catalog, outbox);
-        self.delegate.ask(order, ticket, &mut replies);
+        self.delegate.ask(order, handle, &mut replies);
         Ok(())
     }
 
@@ -353,25 +381,25 @@ impl<D: Delegate> Server<D> {
     fn answer<'a>(
         &mut self,
         request: Request<'a>,
-        place: Place,
+        place: MessagePlace,
         arena: &'a Bump,
         outbox: &mut Outbox,
-    ) -> Result<Answer<'a>, Error<'a>> {
+    ) -> Result<RequestAnswer<'a>, RpcError<'a>> {
         if self.subscriptions.holds(request.id) {
             let fault = "the id is that of an open subscription";
-            return Err(Error::new(Code::InvalidRequest, fault));
+            return Err(RpcError::new(RpcErrorCode::InvalidRequest, fault));
         }
         if self.deferred.holds(request.id) {
             let fault = "the id is that of a request that was not answered yet";
-            return Err(Error::new(Code::InvalidRequest, fault));
+            return Err(RpcError::new(RpcErrorCode::InvalidRequest, fault));
         }
-        match (Envelope::of(&request)?, place) {
+        match (Envelope::parse(&request)?, place) {
             (None, _) => self.answer_handshake(request, place, arena, outbox),
-            (Some(envelope), Place::Line) => {
+            (Some(envelope), MessagePlace::Line) => {
                 self.answer_stateless(request, envelope, arena, outbox)
             }
-            (Some(_), Place::Batch) => Err(Error::new(
-                Code::InvalidRequest,
+            (Some(_), MessagePlace::Batch) => Err(RpcError::new(
+                RpcErrorCode::InvalidRequest,
                 "a request with an envelope must stand alone on its line",
             )),
         }
@@ -381,39 +409,39 @@ impl<D: Delegate> Server<D> {
     fn answer_handshake<'a>(
         &mut self,
         request: Request<'a>,
-        place: Place,
+        place: MessagePlace,
         arena: &'a Bump,
         outbox: &mut Outbox,
-    ) -> Result<Answer<'a>, Error<'a>> {
+    ) -> Result<RequestAnswer<'a>, RpcError<'a>> {
         match (request.method, self.agreed) {
-            ("initialize", _) if place == Place::Batch => {
+            ("initialize", _) if place == MessagePlace::Batch => {
                 let fault = "initialize must not be part of a batch";
-                return Err(Error::new(Code::InvalidRequest, fault));
+                return Err(RpcError::new(RpcErrorCode::InvalidRequest, fault));
             }
             ("initialize", _) => {
-                let (known, (name, version)) = lifecycle::initialize(params(&request)?)?;
-                self.agreed = Some(known);
+                let (revision_id, (name, version)) = lifecycle::initialize(params(&request)?)?;
+                self.agreed = Some(revision_id);
                 if self.delegate.has_tasks() {
-                    self.client = (Word::of(name), Word::of(version));
+                    self.client = (ClientWord::new(name), ClientWord::new(version));
                 }
-                outbox.put(self.catalog.opening(known).as_bytes());
+                outbox.put(self.catalog.opening(revision_id).as_bytes());
             }
             ("ping", _) => {
                 params(&request)?;
                 outbox.put(b"{}");
             }
             ("server/discover" | "subscriptions/listen", _) => {
-                return Err(Error::params(
+                return Err(RpcError::params(
                     "the request needs an envelope in params._meta",
                 ));
             }
             (_, None) => {
                 let fault = "the session is not open: send initialize first";
-                return Err(Error::new(Code::InvalidRequest, fault));
+                return Err(RpcError::new(RpcErrorCode::InvalidRequest, fault));
             }
-            (_, Some(known)) => return self.serve(request, known, None, arena, outbox),
+            (_, Some(revision_id)) => return self.serve(request, revision_id, None, arena, outbox),
         }
-        Ok(Answer::Result)
+        Ok(RequestAnswer::Result)
     }
 
     /// Serves a request that stands for itself.
@@ -423,53 +451,53 @@ impl<D: Delegate> Server<D> {
         envelope: Envelope<'a>,
         arena: &'a Bump,
         outbox: &mut Outbox,
-    ) -> Result<Answer<'a>, Error<'a>> {
-        let known = envelope.known;
+    ) -> Result<RequestAnswer<'a>, RpcError<'a>> {
+        let revision_id = envelope.revision_id;
         match request.method {
-            "server/discover" => outbox.put(self.catalog.opening(known).as_bytes()),
+            "server/discover" => outbox.put(self.catalog.opening(revision_id).as_bytes()),
             "subscriptions/listen" => {
                 subscriptions::wanted(params(&request)?)?;
-                self.subscriptions.open(request.id, known)?;
-                return Ok(Answer::Open);
+                self.subscriptions.open(request.id, revision_id)?;
+                return Ok(RequestAnswer::Open);
             }
             "initialize" => {
-                return Err(Error {
-                    data: Some(Data::SupportedVersions),
+                return Err(RpcError {
+                    data: Some(RpcErrorData::SupportedVersions),
                     ..not_found(request.method)
                 });
             }
-            _ => return self.serve(request, known, Some(envelope), arena, outbox),
+            _ => return self.serve(request, revision_id, Some(envelope), arena, outbox),
         }
-        Ok(Answer::Result)
+        Ok(RequestAnswer::Result)
     }
 
     /// Serves what both eras have.
     fn serve<'a>(
         &mut self,
         request: Request<'a>,
-        known: Known,
+        revision_id: RevisionId,
         envelope: Option<Envelope<'a>>,
         arena: &'a Bump,
         outbox: &mut Outbox,
-    ) -> Result<Answer<'a>, Error<'a>> {
+    ) -> Result<RequestAnswer<'a>, RpcError<'a>> {
         match request.method {
             "tools/list" => {
-                let page = tools::list(&self.catalog, known, params(&request)?)?;
+                let page = tools::list(&self.catalog, revision_id, params(&request)?)?;
                 outbox.put(page.as_bytes());
-                Ok(Answer::Result)
+                Ok(RequestAnswer::Result)
             }
             "tools/call" => {
                 let served = Served {
-                    known,
+                    revision_id,
                     envelope,
-                    preamble: self.catalog.preamble(known),
+                    preamble: self.catalog.preamble(revision_id),
                     arena,
                 };
                 match self.tools.call(served, params(&request)?, outbox)? {
-                    Called::Written => Ok(Answer::Result),
+                    Called::Written => Ok(RequestAnswer::Result),
                     Called::Delegated(number, arguments) => {
-                        let ask = Ask::Call(number, Call { arguments, arena });
-                        Ok(delegated(ask, known, envelope, arena))
+                        let ask = RequestKind::Call(number, Call { arguments, arena });
+                        Ok(delegated(ask, revision_id, envelope, arena))
                     }
                 }
             }
@@ -491,37 +519,42 @@ fn task_method<'a>(
     request: &Request<'a>,
     envelope: Envelope<'a>,
     arena: &'a Bump,
-) -> Result<Answer<'a>, Error<'a>> {
-    let ask: fn(&'a str) -> Ask<'a> = match request.method {
-        "tasks/get" => Ask::TaskGet,
-        "tasks/update" => Ask::TaskUpdate,
-        "tasks/cancel" => Ask::TaskCancel,
+) -> Result<RequestAnswer<'a>, RpcError<'a>> {
+    let ask: fn(&'a str) -> RequestKind<'a> = match request.method {
+        "tasks/get" => RequestKind::TaskGet,
+        "tasks/update" => RequestKind::TaskUpdate,
+        "tasks/cancel" => RequestKind::TaskCancel,
         method => return Err(not_found(method)),
     };
     if !envelope.can(TASKS) {
-        return Err(Error::lacking(TASKS));
+        return Err(RpcError::lacking(TASKS));
     }
     let [task] = params(request)?
         .unwrap_or(Object::EMPTY)
         .take(["taskId"])
-        .map_err(|_| Error::params("taskId is given more than once"))?;
+        .map_err(|_| RpcError::params("taskId is given more than once"))?;
     let task = task
         .and_then(|task| task.as_str())
-        .ok_or(Error::params("taskId must be a string"))?;
-    Ok(delegated(ask(task), envelope.known, Some(envelope), arena))
+        .ok_or(RpcError::params("taskId must be a string"))?;
+    Ok(delegated(
+        ask(task),
+        envelope.revision_id,
+        Some(envelope),
+        arena,
+    ))
 }
 
 #[cold]
 #[inline(never)]
 fn delegated<'a>(
-    ask: Ask<'a>,
-    known: Known,
+    ask: RequestKind<'a>,
+    revision_id: RevisionId,
     envelope: Option<Envelope<'a>>,
     arena: &'a Bump,
-) -> Answer<'a> {
-    Answer::Delegated(arena.alloc(Delegation {
+) -> RequestAnswer<'a> {
+    RequestAnswer::Delegated(arena.alloc(Delegation {
         ask,
-        known,
+        revision_id,
         envelope,
     }))
 }
@@ -535,8 +568,8 @@ fn client_words(client: Value<'_>) -> Option<(&str, &str)> {
     ))
 }
 
-fn not_found(method: &str) -> Error<'_> {
-    Error::quoting(Code::MethodNotFound, "method not found", method)
+fn not_found(method: &str) -> RpcError<'_> {
+    RpcError::quoting(RpcErrorCode::MethodNotFound, "method not found", method)
 }
 
 /// Says which of the wanted notifications will come: none, since nothing ever changes.
@@ -562,10 +595,10 @@ fn conclude(outbox: &mut Outbox, id: Id<'_>, identity: &str) {
 }
 
 /// The parameters by name. `null` counts as none.
-fn params<'a>(request: &Request<'a>) -> Result<Option<Object<'a>>, Error<'static>> {
+fn params<'a>(request: &Request<'a>) -> Result<Option<Object<'a>>, RpcError<'static>> {
     match request.params {
         None | Some(Value::Null) => Ok(None),
         Some(Value::Object(params)) => Ok(Some(params)),
-        Some(_) => Err(Error::params("params must be an object")),
+        Some(_) => Err(RpcError::params("params must be an object")),
     }
 }

@@ -4,17 +4,17 @@
 //! sent on a subscription. It is remembered until it is cancelled or the input ends, since its id
 //! is in use until then (2026-07-28, Base Protocol, Patterns, Subscriptions).
 
-use super::errors::{Code, Error};
-use super::kept::Kept;
-use super::revision::Known;
+use super::errors::{RpcError, RpcErrorCode};
+use super::revision::RevisionId;
 use crate::limits::SUBSCRIPTIONS_MAX;
+use crate::mcp::owned::OwnedId;
 use crate::wire::json::{Object, Value};
 use crate::wire::message::Id;
 
 /// The ids of the open subscriptions, in memory that is claimed once.
 #[derive(Debug)]
 pub struct Subscriptions {
-    open: Vec<(Kept, Known)>,
+    open: Vec<(OwnedId, RevisionId)>,
 }
 
 impl Default for Subscriptions {
@@ -42,19 +42,19 @@ impl Subscriptions {
     /// # Errors
     ///
     /// If there are too many, or the id is too long to be kept.
-    pub fn open(&mut self, id: Id<'_>, known: Known) -> Result<(), Error<'static>> {
+    pub fn open(&mut self, id: Id<'_>, revision_id: RevisionId) -> Result<(), RpcError<'static>> {
         assert!(!self.holds(id), "an id in use is refused before");
         if self.open.len() == SUBSCRIPTIONS_MAX {
-            return Err(Error::new(
-                Code::Internal,
+            return Err(RpcError::new(
+                RpcErrorCode::Internal,
                 "too many subscriptions are open",
             ));
         }
-        let kept = Kept::of(id).ok_or(Error::new(
-            Code::InvalidRequest,
+        let kept = OwnedId::new(id).ok_or(RpcError::new(
+            RpcErrorCode::InvalidRequest,
             "the id is too long for a subscription",
         ))?;
-        self.open.push((kept, known));
+        self.open.push((kept, revision_id));
         Ok(())
     }
 
@@ -64,12 +64,12 @@ impl Subscriptions {
     }
 
     /// Closes the one that was opened first, and tells whether there was one.
-    pub fn close_first(&mut self, close: impl FnOnce(Id<'_>, Known)) -> bool {
+    pub fn close_first(&mut self, close: impl FnOnce(Id<'_>, RevisionId)) -> bool {
         if self.open.is_empty() {
             return false;
         }
-        let (kept, known) = self.open.remove(0);
-        close(kept.id(), known);
+        let (kept, revision_id) = self.open.remove(0);
+        close(kept.id(), revision_id);
         true
     }
 }
@@ -80,14 +80,14 @@ impl Subscriptions {
 /// # Errors
 ///
 /// If `notifications` is not there, or is no object, or a known member of it is of another type.
-pub fn wanted(params: Option<Object<'_>>) -> Result<(), Error<'static>> {
+pub fn wanted(params: Option<Object<'_>>) -> Result<(), RpcError<'static>> {
     let [filter] = params
         .unwrap_or(Object::EMPTY)
         .take(["notifications"])
-        .map_err(|_| Error::params("notifications is given more than once"))?;
+        .map_err(|_| RpcError::params("notifications is given more than once"))?;
     let filter = filter
         .and_then(|filter| filter.as_object())
-        .ok_or(Error::params("notifications must be an object"))?;
+        .ok_or(RpcError::params("notifications must be an object"))?;
     for (name, value) in filter.iter() {
         let fits = match name {
             "toolsListChanged" | "promptsListChanged" | "resourcesListChanged" => {
@@ -97,7 +97,7 @@ pub fn wanted(params: Option<Object<'_>>) -> Result<(), Error<'static>> {
             _ => true,
         };
         if !fits {
-            return Err(Error::params(
+            return Err(RpcError::params(
                 "a member of notifications is of the wrong type",
             ));
         }
@@ -110,8 +110,8 @@ mod tests {
     use super::*;
     use crate::limits::KEPT_ID_BYTES_MAX;
 
-    fn newest() -> Known {
-        Known::all().last().unwrap()
+    fn newest() -> RevisionId {
+        RevisionId::all().last().unwrap()
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::wire::outbox::Outbox;
 use crate::wire::writer::{ObjectWriter, Sink, quote_between};
 
 /// Text that is fixed or made at start.
-pub type Text = Cow<'static, str>;
+pub type CowText = Cow<'static, str>;
 
 /// A tool of a server.
 pub trait Tool {
@@ -27,11 +27,11 @@ pub trait Tool {
 /// What `tools/list` says of a tool.
 #[derive(Debug, Clone)]
 pub struct ToolSpec {
-    pub(super) name: Text,
-    pub(super) title: Option<Text>,
-    pub(super) description: Text,
-    pub(super) input_schema: Text,
-    pub(super) output_schema: Option<Text>,
+    pub(super) name: CowText,
+    pub(super) title: Option<CowText>,
+    pub(super) description: CowText,
+    pub(super) input_schema: CowText,
+    pub(super) output_schema: Option<CowText>,
     pub(super) annotations: Option<Annotations>,
     pub(super) icons: Vec<Icon>,
     pub(super) needs: Option<&'static str>,
@@ -44,9 +44,9 @@ impl ToolSpec {
     /// The schema is published, not enforced: a tool checks its arguments, since it alone can say
     /// what to mend.
     pub fn new(
-        name: impl Into<Text>,
-        description: impl Into<Text>,
-        input_schema: impl Into<Text>,
+        name: impl Into<CowText>,
+        description: impl Into<CowText>,
+        input_schema: impl Into<CowText>,
     ) -> Self {
         Self {
             name: name.into(),
@@ -61,14 +61,14 @@ impl ToolSpec {
     }
 
     /// A name for people, shown where the revision has a place for it.
-    pub fn title(mut self, title: impl Into<Text>) -> Self {
+    pub fn title(mut self, title: impl Into<CowText>) -> Self {
         self.title = Some(title.into());
         self
     }
 
     /// A JSON Schema of `structuredContent`, an object with `"type": "object"`. A tool that has
     /// one answers with [`Reply::structured`] or [`Reply::error`], whose members it must cover.
-    pub fn output_schema(mut self, schema: impl Into<Text>) -> Self {
+    pub fn output_schema(mut self, schema: impl Into<CowText>) -> Self {
         self.output_schema = Some(schema.into());
         self
     }
@@ -122,9 +122,9 @@ impl Default for Annotations {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Icon {
     /// Where it is: an `https:` or `data:` address.
-    pub src: Text,
+    pub src: CowText,
     /// Its media type, such as `image/png`.
-    pub mime_type: Option<Text>,
+    pub mime_type: Option<CowText>,
 }
 
 /// What a call gives a tool. All of it is borrowed from the frame and ends with the reply.
@@ -184,7 +184,7 @@ impl<'r> Reply<'r> {
 
     /// The answer that was prepared.
     pub fn prepared(self, answer: &Prepared) -> Answered {
-        self.outbox.put(answer.of(self.revision));
+        self.outbox.put(answer.bytes_for(self.revision));
         Answered(())
     }
 

@@ -2,9 +2,9 @@
 
 use super::catalog::Catalog;
 use super::envelope::Envelope;
-use super::errors::{Code, Error};
-use super::revision::Known;
-use super::tool::{Call, Reply, Text, Tool, ToolSpec};
+use super::errors::{RpcError, RpcErrorCode};
+use super::revision::RevisionId;
+use super::tool::{Call, CowText, Reply, Tool, ToolSpec};
 use crate::wire::json::{Object, Value};
 use crate::wire::outbox::Outbox;
 use bumpalo::Bump;
@@ -16,30 +16,30 @@ use bumpalo::Bump;
 /// A cursor that was never handed out is refused: a client that pages on with it would loop.
 pub fn list<'c>(
     catalog: &'c Catalog,
-    known: Known,
+    revision_id: RevisionId,
     params: Option<Object<'_>>,
-) -> Result<&'c str, Error<'static>> {
+) -> Result<&'c str, RpcError<'static>> {
     let [cursor] = params
         .unwrap_or(Object::EMPTY)
         .take(["cursor"])
-        .map_err(|_| Error::params("cursor is given more than once"))?;
+        .map_err(|_| RpcError::params("cursor is given more than once"))?;
     let cursor = match cursor {
         None | Some(Value::Null) => None,
         Some(Value::String(cursor)) => Some(cursor),
-        Some(_) => return Err(Error::params("cursor must be a string")),
+        Some(_) => return Err(RpcError::params("cursor must be a string")),
     };
     catalog
-        .page(known, cursor)
-        .ok_or(Error::params("cursor is not one that was handed out"))
+        .page(revision_id, cursor)
+        .ok_or(RpcError::params("cursor is not one that was handed out"))
 }
 
 /// The tools of a server.
 pub struct Tools {
-    entries: Vec<Entry>,
+    entries: Vec<ToolEntry>,
 }
 
-struct Entry {
-    name: Text,
+struct ToolEntry {
+    name: CowText,
     needs: Option<&'static str>,
     server: By,
 }
@@ -72,7 +72,7 @@ impl std::fmt::Debug for Tools {
 #[derive(Debug, Clone, Copy)]
 pub struct Served<'a> {
     /// The revision that is spoken.
-    pub known: Known,
+    pub revision_id: RevisionId,
     /// What a stateless request says of itself.
     pub envelope: Option<Envelope<'a>>,
     /// What the result starts with.
@@ -88,7 +88,7 @@ impl Tools {
         specs.extend(delegated.iter().cloned());
         let own = tools.into_iter().map(By::Tool);
         let servers = own.chain((0..delegated.len()).map(By::Delegate));
-        let entries = servers.zip(&specs).map(|(server, spec)| Entry {
+        let entries = servers.zip(&specs).map(|(server, spec)| ToolEntry {
             name: spec.name.clone(),
             needs: spec.needs,
             server,
@@ -109,29 +109,33 @@ impl Tools {
         served: Served<'_>,
         params: Option<Object<'a>>,
         outbox: &mut Outbox,
-    ) -> Result<Called<'a>, Error<'a>> {
+    ) -> Result<Called<'a>, RpcError<'a>> {
         let [name, arguments] = params
             .unwrap_or(Object::EMPTY)
             .take(["name", "arguments"])
-            .map_err(|_| Error::params("a member of params is given more than once"))?;
+            .map_err(|_| RpcError::params("a member of params is given more than once"))?;
         let name = name
             .and_then(|value| value.as_str())
-            .ok_or(Error::params("name must be a string"))?;
+            .ok_or(RpcError::params("name must be a string"))?;
         let arguments = match arguments {
             None | Some(Value::Null) => Object::EMPTY,
             Some(Value::Object(arguments)) => arguments,
-            Some(_) => return Err(Error::params("arguments must be an object")),
+            Some(_) => return Err(RpcError::params("arguments must be an object")),
         };
         let entry = self.entries.iter_mut().find(|entry| entry.name == name);
-        let entry = entry.ok_or(Error::quoting(Code::InvalidParams, "unknown tool", name))?;
+        let entry = entry.ok_or(RpcError::quoting(
+            RpcErrorCode::InvalidParams,
+            "unknown tool",
+            name,
+        ))?;
         if let (Some(envelope), Some(needs)) = (served.envelope, entry.needs)
             && !envelope.can(needs)
         {
-            return Err(Error::lacking(needs));
+            return Err(RpcError::lacking(needs));
         }
         match &mut entry.server {
             By::Tool(tool) => {
-                let revision = served.known.revision();
+                let revision = served.revision_id.revision();
                 let reply = Reply::new(outbox, revision, served.preamble);
                 let arena = served.arena;
                 tool.call(Call { arguments, arena }, reply);

@@ -29,7 +29,7 @@ pub struct TaskRequest<'a> {
 
 /// Arguments that a task may have beside those where an executor is configured.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Options<'a> {
+pub struct TaskOptions<'a> {
     /// The client's own name for the task, by which a repeated call is known.
     pub idempotency_key: Option<&'a str>,
     /// The task that this one continues.
@@ -38,7 +38,7 @@ pub struct Options<'a> {
     pub timeout_s: Option<u64>,
 }
 
-/// The names of [`Options`].
+/// The names of [`TaskOptions`].
 const OPTIONS: [&str; 3] = ["idempotency_key", "follow_up_to", "timeout_s"];
 
 const _: () = {
@@ -54,9 +54,9 @@ impl<'a> TaskRequest<'a> {
     /// # Errors
     ///
     /// All faults at once, so that a model can mend its call in one go.
-    pub fn of(arguments: Object<'a>, arena: &'a Bump) -> Result<Self, Faults<'a>> {
+    pub fn parse(arguments: Object<'a>, arena: &'a Bump) -> Result<Self, Faults<'a>> {
         let mut faults = Faults::new(arena);
-        let members = Members::of(arguments);
+        let members = TaskMembers::from_object(arguments);
         let request = Self::read(&members, arena, &mut faults);
         if members.count() < arguments.len() {
             outsiders(arguments, &[], &mut faults);
@@ -67,18 +67,18 @@ impl<'a> TaskRequest<'a> {
         }
     }
 
-    /// As [`TaskRequest::of`], with [`Options`].
+    /// As [`TaskRequest::parse`], with [`TaskOptions`].
     ///
     /// # Errors
     ///
-    /// As [`TaskRequest::of`].
+    /// As [`TaskRequest::parse`].
     pub fn with_options(
         arguments: Object<'a>,
         arena: &'a Bump,
-    ) -> Result<(Self, Options<'a>), Faults<'a>> {
+    ) -> Result<(Self, TaskOptions<'a>), Faults<'a>> {
         let mut faults = Faults::new(arena);
-        let request = Self::read(&Members::of(arguments), arena, &mut faults);
-        let options = Options::read(arguments, &mut faults);
+        let request = Self::read(&TaskMembers::from_object(arguments), arena, &mut faults);
+        let options = TaskOptions::read(arguments, &mut faults);
         outsiders(arguments, &OPTIONS, &mut faults);
         match request {
             Some(request) if faults.listed().is_empty() => Ok((request, options)),
@@ -86,7 +86,7 @@ impl<'a> TaskRequest<'a> {
         }
     }
 
-    fn read(members: &Members<'a>, arena: &'a Bump, faults: &mut Faults<'a>) -> Option<Self> {
+    fn read(members: &TaskMembers<'a>, arena: &'a Bump, faults: &mut Faults<'a>) -> Option<Self> {
         let goal = text("goal", members.goal, faults, goal_fault);
         let repo = text("repo", members.repo, faults, repo_fault);
         let acceptance = acceptance(members.acceptance, faults);
@@ -100,7 +100,7 @@ impl<'a> TaskRequest<'a> {
     }
 }
 
-impl<'a> Options<'a> {
+impl<'a> TaskOptions<'a> {
     /// Each as it was found first.
     fn read(arguments: Object<'a>, faults: &mut Faults<'a>) -> Self {
         let key = arguments.get("idempotency_key").and_then(|key| {
@@ -139,15 +139,15 @@ fn seconds(value: Value<'_>, faults: &mut Faults<'_>) -> Option<u64> {
 
 /// The members by name, each as it was found first.
 #[derive(Default)]
-struct Members<'a> {
+struct TaskMembers<'a> {
     goal: Option<Value<'a>>,
     repo: Option<Value<'a>>,
     files: Option<Value<'a>>,
     acceptance: Option<Value<'a>>,
 }
 
-impl<'a> Members<'a> {
-    fn of(arguments: Object<'a>) -> Self {
+impl<'a> TaskMembers<'a> {
+    fn from_object(arguments: Object<'a>) -> Self {
         let mut members = Self::default();
         for (name, value) in arguments.iter() {
             if let Some(slot) = members.slot(name) {
@@ -176,7 +176,7 @@ impl<'a> Members<'a> {
 
 /// Members that are unknown, or known and repeated.
 fn outsiders<'a>(arguments: Object<'a>, options: &[&str], faults: &mut Faults<'a>) {
-    let mut seen = Members::default();
+    let mut seen = TaskMembers::default();
     let mut options_seen = [false; OPTIONS.len()];
     for (name, value) in arguments.iter() {
         match seen.slot(name).map(|slot| slot.replace(value)) {
@@ -352,7 +352,7 @@ mod tests {
         frame.resize(arguments.len() + FRAME_PADDING_BYTES, b' ');
         let document = Parser::new().parse(&mut frame, arguments.len()).unwrap();
         let arena = Bump::new();
-        match TaskRequest::of(document.root().as_object().unwrap(), &arena) {
+        match TaskRequest::parse(document.root().as_object().unwrap(), &arena) {
             Ok(_) => "ok".into(),
             Err(faults) => faults.to_string(),
         }

@@ -39,7 +39,7 @@ impl Tool for SubmitTask {
     }
 
     fn call(&mut self, call: Call<'_>, reply: Reply<'_>) -> Answered {
-        match TaskRequest::of(call.arguments, call.arena) {
+        match TaskRequest::parse(call.arguments, call.arena) {
             Ok(_) => reply.prepared(&self.refusal),
             Err(faults) => invalid_arguments(&faults, reply),
         }

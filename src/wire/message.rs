@@ -16,7 +16,7 @@ pub enum Id<'a> {
 impl<'a> Id<'a> {
     /// The id that a value is, if it is one. MCP allows strings and integers. Integers beyond 64
     /// bits would lose digits, and are not taken for an id.
-    pub fn of(value: Value<'a>) -> Option<Self> {
+    pub fn from_value(value: Value<'a>) -> Option<Self> {
         match value {
             Value::String(text) => Some(Self::String(text)),
             Value::Unsigned(number) => Some(Self::Unsigned(number)),
@@ -66,7 +66,7 @@ pub enum Message<'a> {
 
 /// The members that matter, each as it was found first.
 #[derive(Default)]
-struct Members<'a> {
+struct MessageMembers<'a> {
     jsonrpc: Option<Value<'a>>,
     id: Option<Value<'a>>,
     method: Option<Value<'a>>,
@@ -75,8 +75,8 @@ struct Members<'a> {
     duplicate: Option<&'static str>,
 }
 
-impl<'a> Members<'a> {
-    fn of(object: Object<'a>) -> Self {
+impl<'a> MessageMembers<'a> {
+    fn from_object(object: Object<'a>) -> Self {
         let mut members = Self::default();
         for (name, value) in object.iter() {
             let (slot, name) = match name {
@@ -101,18 +101,18 @@ impl<'a> Members<'a> {
 
 impl<'a> Message<'a> {
     /// Tells the kind of a value that stands alone on its line or in a batch.
-    pub fn of(value: Value<'a>) -> Self {
+    pub fn from_value(value: Value<'a>) -> Self {
         let Value::Object(object) = value else {
             return Self::Invalid {
                 id: None,
                 fault: "a message must be a JSON object",
             };
         };
-        let members = Members::of(object);
+        let members = MessageMembers::from_object(object);
         // What looks like an answer carries an id of this side's making. To send it back in an
         // error would look like the answer to a request of the client's own.
         let answers = members.answers && members.method.is_none();
-        let id = members.id.filter(|_| !answers).and_then(Id::of);
+        let id = members.id.filter(|_| !answers).and_then(Id::from_value);
         if let Some(name) = members.duplicate {
             let (id, fault) = match name {
                 "id" => (None, "\"id\" is given more than once"),
@@ -134,7 +134,7 @@ impl<'a> Message<'a> {
         }
     }
 
-    fn call(method: Option<&'a str>, id: Option<Id<'a>>, members: &Members<'a>) -> Self {
+    fn call(method: Option<&'a str>, id: Option<Id<'a>>, members: &MessageMembers<'a>) -> Self {
         let params = members.params;
         match (method, id, members.id) {
             (None, id, _) => Self::Invalid {
@@ -150,10 +150,10 @@ impl<'a> Message<'a> {
         }
     }
 
-    fn answer(id: Option<Id<'a>>, members: &Members<'a>) -> Self {
+    fn answer(id: Option<Id<'a>>, members: &MessageMembers<'a>) -> Self {
         let readable = match members.id {
             None | Some(Value::Null) => true,
-            Some(value) => Id::of(value).is_some(),
+            Some(value) => Id::from_value(value).is_some(),
         };
         match (members.answers, readable) {
             (true, true) => Self::Response,
@@ -179,7 +179,7 @@ mod tests {
         let mut frame = text.as_bytes().to_vec();
         frame.resize(text.len() + FRAME_PADDING_BYTES, b' ');
         let document = Parser::new().parse(&mut frame, text.len()).unwrap();
-        match Message::of(document.root()) {
+        match Message::from_value(document.root()) {
             Message::Request(request) => format!("request {:?} {}", request.id, request.method),
             Message::Notification(notification) => format!("notification {}", notification.method),
             Message::Response => "response".into(),

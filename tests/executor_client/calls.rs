@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::front::{Era, Front, NEWEST, Place, TASKS, WAYS, Way, submission};
+use super::front::{Era, ExecutorAddr, Front, NEWEST, Place, TASKS, WAYS, submission};
 use super::support::schema::{STATELESS, revisions};
 
 /// Holds what a tool said against the schema that it publishes, closed.
@@ -116,7 +116,7 @@ fn four_tools_in_every_revision_and_both_ways() {
 #[test]
 fn an_executor_is_told_all_that_a_client_gives() {
     let mut place = Place::new();
-    let mut front = place.front(Way::Child, "", NEWEST);
+    let mut front = place.front(ExecutorAddr::Child, "", NEWEST);
     assert_eq!(
         place.journal(),
         Vec::<Value>::new(),
@@ -170,7 +170,7 @@ fn codes_of_the_readme() -> BTreeSet<String> {
 #[test]
 fn every_error_of_the_readme_is_reached() {
     let mut place = Place::new();
-    let mut front = place.front(Way::Socket, "", NEWEST);
+    let mut front = place.front(ExecutorAddr::Socket, "", NEWEST);
     let mut reached = BTreeSet::new();
     let mut reach = |said: Value, code: &str, retryable: bool| {
         assert_eq!(said["code"], code, "{said}");
@@ -235,7 +235,7 @@ fn every_error_of_the_readme_is_reached() {
 fn who_cannot_be_asked_is_named_with_the_reason() {
     let socket = |path: String| ["--executor-socket".into(), path];
     let place = Place::new();
-    let child = |modes: &str| place.options(Way::Child, modes);
+    let child = |modes: &str| place.options(ExecutorAddr::Child, modes);
     for (options, reason, words) in [
         (
             ["--executor".into(), "/no/such/program".into()],
@@ -289,7 +289,7 @@ fn who_cannot_be_asked_is_named_with_the_reason() {
 #[test]
 fn the_same_key_is_the_same_task() {
     let mut place = Place::new();
-    let mut front = place.front(Way::Socket, "", NEWEST);
+    let mut front = place.front(ExecutorAddr::Socket, "", NEWEST);
     let with_key = |goal: &str| {
         let mut arguments = submission(goal);
         arguments["idempotency_key"] = "k".into();
@@ -311,7 +311,7 @@ fn the_same_key_is_the_same_task() {
 #[test]
 fn arguments_are_held_to_the_schema_before_anybody_is_asked() {
     let place = Place::new();
-    let mut front = place.front_with(&place.options(Way::Child, ""), NEWEST);
+    let mut front = place.front_with(&place.options(ExecutorAddr::Child, ""), NEWEST);
     let task = "tsk_00000000000000000000000000";
     for (tool, arguments, pointer) in [
         ("larry_task_status", json!({"task_id": 5}), "/task_id"),
@@ -391,7 +391,7 @@ fn a_task_cannot_submit_a_task() {
         command
             .env("ROCCO_DEPTH", depth)
             .arg("mcp")
-            .args(place.options(Way::Child, ""));
+            .args(place.options(ExecutorAddr::Child, ""));
         let mut front = Front::start(command, NEWEST);
         assert_eq!(front.submit("finish")["code"], "depth_exceeded");
         assert_eq!(place.count("start"), 0);
@@ -404,7 +404,7 @@ fn a_task_cannot_submit_a_task() {
 fn no_control_characters_come_through() {
     let mut place = Place::new();
     for era in [NEWEST, TASKS, Era::of(STATELESS)] {
-        let mut front = place.front(Way::Socket, "", era);
+        let mut front = place.front(ExecutorAddr::Socket, "", era);
         let mut strings = Vec::new();
         let mut look =
             |reply: Value| strings_of(&reply["result"]["structuredContent"], &mut strings);

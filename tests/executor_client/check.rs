@@ -3,7 +3,7 @@
 use std::os::fd::AsRawFd as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 
-use super::front::{Place, Way};
+use super::front::{ExecutorAddr, Place};
 
 /// What it prints, and whether it is content.
 fn check(place: &Place, options: &[String]) -> (String, bool) {
@@ -23,7 +23,7 @@ fn check(place: &Place, options: &[String]) -> (String, bool) {
 fn a_good_executor_is_shown() {
     let mut place = Place::new();
     place.start_daemon("");
-    for way in [Way::Child, Way::Socket] {
+    for way in [ExecutorAddr::Child, ExecutorAddr::Socket] {
         let (said, well) = check(&place, &place.options(way, ""));
         assert!(well, "{said}");
         for line in [
@@ -49,9 +49,9 @@ fn a_bad_executor_is_named_with_the_reason() {
         ("no-hello", "cannot be talked to"),
         ("exit", "cannot be talked to"),
     ] {
-        for way in [Way::Child, Way::Socket] {
+        for way in [ExecutorAddr::Child, ExecutorAddr::Socket] {
             let mut place = Place::new();
-            if way == Way::Socket {
+            if way == ExecutorAddr::Socket {
                 place.start_daemon(modes);
             }
             let (said, well) = check(&place, &place.options(way, modes));

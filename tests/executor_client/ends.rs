@@ -4,12 +4,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::front::{Front, NEWEST, Place, WAYS, Way, signal, wait_until};
+use super::front::{ExecutorAddr, Front, NEWEST, Place, WAYS, signal, wait_until};
 
 /// What an executor is doing when the end comes.
 const SCENES: [&str; 6] = ["idle", "greeted", "waited on", "silent", "deaf", "stubborn"];
 
-fn scene(place: &mut Place, way: Way, scene: &str) -> Front {
+fn scene(place: &mut Place, way: ExecutorAddr, scene: &str) -> Front {
     let modes = match scene {
         "deaf" => "deaf",
         "stubborn" => "ignores-term",
@@ -74,9 +74,9 @@ enum Victim {
 }
 
 /// SIGKILL of one of three, in each state of a task.
-fn kill(way: Way, victim: Victim, state: &str) {
+fn kill(way: ExecutorAddr, victim: Victim, state: &str) {
     let mut place = Place::new();
-    if way == Way::Socket {
+    if way == ExecutorAddr::Socket {
         place.start_daemon("");
     }
     let options = place.options(way, "");
@@ -92,8 +92,8 @@ fn kill(way: Way, victim: Victim, state: &str) {
     }
     front.await_state(&task, state);
     match (victim, way) {
-        (Victim::Executor, Way::Child) => signal(place.child(), "KILL"),
-        (Victim::Executor, Way::Socket) => {
+        (Victim::Executor, ExecutorAddr::Child) => signal(place.child(), "KILL"),
+        (Victim::Executor, ExecutorAddr::Socket) => {
             place.kill_daemon();
             place.start_daemon("");
         }
@@ -101,7 +101,7 @@ fn kill(way: Way, victim: Victim, state: &str) {
         (Victim::Client | Victim::Front, _) => {}
     }
     // What ran in a process that has died is interrupted; a daemon that lives knows better.
-    let died = way == Way::Child || victim == Victim::Executor;
+    let died = way == ExecutorAddr::Child || victim == Victim::Executor;
     let expected = if died && state != "queued" {
         "interrupted"
     } else {
@@ -155,8 +155,8 @@ fn a_wait_survives_the_death_of_its_executor() {
         let id = front.begin("larry_task_status", json!({"task_id": task, "wait_s": 45}));
         place.wait_for("task/get", gets + 1);
         match way {
-            Way::Child => signal(place.child(), "KILL"),
-            Way::Socket => {
+            ExecutorAddr::Child => signal(place.child(), "KILL"),
+            ExecutorAddr::Socket => {
                 place.kill_daemon();
                 place.start_daemon("");
             }
@@ -177,7 +177,7 @@ fn a_wait_survives_the_death_of_its_executor() {
 #[test]
 fn nobody_is_started_unasked() {
     let mut place = Place::new();
-    let mut front = place.front(Way::Child, "", NEWEST);
+    let mut front = place.front(ExecutorAddr::Child, "", NEWEST);
     front.submit_surely("stay running");
     signal(place.child(), "KILL");
     wait_until("the child is gone", || place.processes().len() == 1);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::front::{NEWEST, Place, WAYS, Way};
+use super::front::{ExecutorAddr, NEWEST, Place, WAYS};
 
 /// A line that is wrong here and there does no harm, and the third on a connection costs it. What
 /// was asked is asked again on the next.
@@ -48,7 +48,7 @@ fn wrong_lines_cost_a_connection_and_no_call() {
 #[test]
 fn a_submit_whose_answer_was_lost_runs_once() {
     let mut place = Place::new();
-    let mut front = place.front(Way::Child, "", NEWEST);
+    let mut front = place.front(ExecutorAddr::Child, "", NEWEST);
     let id = front.begin_submit("die before ack");
     front.serves_others();
     let said = front.answer(id);
@@ -86,7 +86,7 @@ fn a_submit_whose_answer_was_lost_runs_once() {
 #[test]
 fn a_task_whose_executor_died_is_interrupted_and_not_run_again() {
     let mut place = Place::new();
-    let mut front = place.front(Way::Child, "", NEWEST);
+    let mut front = place.front(ExecutorAddr::Child, "", NEWEST);
     let task = front.submit_surely("die mid");
     let said = front.status_surely(&task, 45);
     assert_eq!(said["state"], "interrupted", "{said}");
@@ -99,7 +99,7 @@ fn a_task_whose_executor_died_is_interrupted_and_not_run_again() {
 #[test]
 fn an_answer_that_is_late_does_no_harm() {
     let mut place = Place::new();
-    let mut front = place.front(Way::Socket, "", NEWEST);
+    let mut front = place.front(ExecutorAddr::Socket, "", NEWEST);
     let id = front.begin_submit("slow");
     front.serves_others();
     let said = front.answer(id);
@@ -137,7 +137,7 @@ fn silence_costs_a_typed_error() {
         ("grandchild ignores-term", &["executor_timeout"]),
     ] {
         let mut place = Place::new();
-        let mut front = place.front(Way::Child, modes, NEWEST);
+        let mut front = place.front(ExecutorAddr::Child, modes, NEWEST);
         for _ in 0..2 {
             let id = front.begin_submit("finish");
             front.serves_others();
@@ -156,7 +156,7 @@ fn silence_costs_a_typed_error() {
 #[test]
 fn an_executor_is_known_to_have_ended_though_its_pipe_is_held() {
     let mut place = Place::new();
-    let mut front = place.front(Way::Child, "grandchild session", NEWEST);
+    let mut front = place.front(ExecutorAddr::Child, "grandchild session", NEWEST);
     // It is started again, though no end of its pipe is ever read.
     super::front::wait_until("a second start", || {
         let said = front.submit("finish");
@@ -180,7 +180,7 @@ fn an_executor_is_known_to_have_ended_though_its_pipe_is_held() {
 #[test]
 fn answers_of_a_wrong_shape_are_protocol_errors() {
     let mut place = Place::new();
-    let mut front = place.front(Way::Socket, "", NEWEST);
+    let mut front = place.front(ExecutorAddr::Socket, "", NEWEST);
     let not_understood = |said: Value, shape: &str| {
         assert_eq!(said["code"], "executor_protocol", "{shape}: {said}");
     };
@@ -208,7 +208,7 @@ fn answers_of_a_wrong_shape_are_protocol_errors() {
 #[test]
 fn records_and_pages_have_bounds() {
     let mut place = Place::new();
-    let mut front = place.front(Way::Socket, "", NEWEST);
+    let mut front = place.front(ExecutorAddr::Socket, "", NEWEST);
     let task = front.submit_surely_of("record 30000");
     assert_eq!(
         front.status_surely(&task, 45)["record"]["outcome"],
@@ -244,7 +244,7 @@ fn records_and_pages_have_bounds() {
 #[test]
 fn stale_updates_are_dropped() {
     let mut place = Place::new();
-    let mut front = place.front(Way::Socket, "", NEWEST);
+    let mut front = place.front(ExecutorAddr::Socket, "", NEWEST);
     let task = front.submit_surely("stale stay verifying");
     place.wait_for("verifying", 1);
     // The connection is in order: what comes after the stale ones is known when this is answered.

@@ -24,12 +24,12 @@ const MARK: &str = "ROCCO_TEST_MARK";
 
 /// How the executor is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum ExecutorAddr {
     Child,
     Socket,
 }
 
-pub(crate) const WAYS: [Way; 2] = [Way::Child, Way::Socket];
+pub(crate) const WAYS: [ExecutorAddr; 2] = [ExecutorAddr::Child, ExecutorAddr::Socket];
 
 /// A folder of a test's own, with the journal of its executors.
 pub(crate) struct Place {
@@ -90,16 +90,16 @@ impl Place {
     }
 
     /// The options by which a server reaches its executor.
-    pub(crate) fn options(&self, way: Way, modes: &str) -> [String; 2] {
+    pub(crate) fn options(&self, way: ExecutorAddr, modes: &str) -> [String; 2] {
         match way {
-            Way::Child => ["--executor".into(), self.executor(modes)],
-            Way::Socket => ["--executor-socket".into(), self.path("socket")],
+            ExecutorAddr::Child => ["--executor".into(), self.executor(modes)],
+            ExecutorAddr::Socket => ["--executor-socket".into(), self.path("socket")],
         }
     }
 
     /// A server, and a daemon for it where it needs one that is not there.
-    pub(crate) fn front(&mut self, way: Way, modes: &str, era: Era) -> Front {
-        if way == Way::Socket && self.daemon.is_none() {
+    pub(crate) fn front(&mut self, way: ExecutorAddr, modes: &str, era: Era) -> Front {
+        if way == ExecutorAddr::Socket && self.daemon.is_none() {
             self.start_daemon(modes);
         }
         self.front_with(&self.options(way, modes), era)

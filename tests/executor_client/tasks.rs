@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::front::{Era, Front, NEWEST, Place, TASKS, Way};
+use super::front::{Era, ExecutorAddr, Front, NEWEST, Place, TASKS};
 use super::support::schema::STATELESS;
 
 const UNKNOWN: &str = "tsk_00000000000000000000000000";
@@ -21,7 +21,7 @@ fn the_extension_is_announced_where_there_is_an_executor() {
         discovered["result"]["capabilities"].clone()
     };
     let extensions = json!({"io.modelcontextprotocol/tasks": {}});
-    let connected = capabilities(&place.options(Way::Child, ""));
+    let connected = capabilities(&place.options(ExecutorAddr::Child, ""));
     assert_eq!(connected, json!({"tools": {}, "extensions": extensions}));
     assert_eq!(capabilities(&[]), json!({"tools": {}}));
 }
@@ -29,7 +29,7 @@ fn the_extension_is_announced_where_there_is_an_executor() {
 #[test]
 fn every_state_is_a_status_of_the_extension() {
     let mut place = Place::new();
-    let mut front = place.front(Way::Socket, "", TASKS);
+    let mut front = place.front(ExecutorAddr::Socket, "", TASKS);
     for state in ["queued", "running", "verifying", "cancelling"] {
         let task = front.submit_surely(&format!("stay {state}"));
         if state == "cancelling" {
@@ -84,7 +84,7 @@ fn every_state_is_a_status_of_the_extension() {
 #[test]
 fn a_call_becomes_a_task_that_is_polled_and_cancelled() {
     let mut place = Place::new();
-    let mut front = place.front(Way::Child, "", TASKS);
+    let mut front = place.front(ExecutorAddr::Child, "", TASKS);
     let id = front.begin_submit("stay cancelling");
     let created = front.reply(id)["result"].take();
     assert_eq!(
@@ -114,7 +114,7 @@ fn a_call_becomes_a_task_that_is_polled_and_cancelled() {
 #[test]
 fn tasks_are_for_those_who_declare_them() {
     let mut place = Place::new();
-    let mut front = place.front(Way::Socket, "", TASKS);
+    let mut front = place.front(ExecutorAddr::Socket, "", TASKS);
     let task = front.submit_surely("stay running");
     for method in ["tasks/get", "tasks/cancel", "tasks/update"] {
         for unknown in [UNKNOWN, "tsk_", "", "7"] {
@@ -131,12 +131,12 @@ fn tasks_are_for_those_who_declare_them() {
             "{method} of nothing: {refused}"
         );
     }
-    let mut undeclared = place.front(Way::Socket, "", Era::of(STATELESS));
+    let mut undeclared = place.front(ExecutorAddr::Socket, "", Era::of(STATELESS));
     assert!(
         undeclared.submit("finish")["task_id"].is_string(),
         "a plain call stays one"
     );
-    let mut handshake = place.front(Way::Socket, "", NEWEST);
+    let mut handshake = place.front(ExecutorAddr::Socket, "", NEWEST);
     for method in ["tasks/get", "tasks/cancel", "tasks/update"] {
         let refused = undeclared.request(method, json!({"taskId": task}));
         assert_eq!(refused["error"]["code"], -32021, "{refused}");
@@ -161,7 +161,7 @@ fn tasks_are_for_those_who_declare_them() {
 #[test]
 fn a_task_stays_working_while_its_executor_is_away() {
     let mut place = Place::new();
-    let mut front = place.front(Way::Socket, "", TASKS);
+    let mut front = place.front(ExecutorAddr::Socket, "", TASKS);
     let task = front.submit_surely("stay running");
     front.await_state(&task, "running");
     place.kill_daemon();
@@ -175,7 +175,7 @@ fn a_task_stays_working_while_its_executor_is_away() {
         let message = message.as_str().unwrap().to_owned();
         message.contains("socket") || message.contains("ended the connection")
     });
-    let mut stranger = place.front_with(&place.options(Way::Socket, ""), TASKS);
+    let mut stranger = place.front_with(&place.options(ExecutorAddr::Socket, ""), TASKS);
     let refused = stranger.request("tasks/get", json!({"taskId": task}));
     assert_eq!(refused["error"]["code"], -32603, "{refused}");
     place.start_daemon("");

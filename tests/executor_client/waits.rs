@@ -2,14 +2,14 @@
 
 use serde_json::json;
 
-use super::front::{Era, NEWEST, Place, Way};
+use super::front::{Era, ExecutorAddr, NEWEST, Place};
 use super::support::schema::{STATELESS, revisions};
 
 #[test]
 fn a_wait_tells_of_changes_and_ends_with_the_task() {
     for revision in revisions() {
         let mut place = Place::new();
-        let mut front = place.front(Way::Socket, "", Era::of(revision));
+        let mut front = place.front(ExecutorAddr::Socket, "", Era::of(revision));
         let task = front.submit_surely("stay cancelling");
         front.await_state(&task, "running");
         let gets = place.count("task/get");
@@ -46,7 +46,7 @@ fn a_wait_tells_of_changes_and_ends_with_the_task() {
 fn a_wait_ends_with_its_time_and_says_how_it_stands() {
     for modes in ["", "no-progress"] {
         let mut place = Place::new();
-        let mut front = place.front(Way::Socket, modes, NEWEST);
+        let mut front = place.front(ExecutorAddr::Socket, modes, NEWEST);
         let task = front.submit_surely("stay running");
         front.await_state(&task, "running");
         let said = front.status(&task, 1);
@@ -62,7 +62,7 @@ fn a_wait_ends_with_its_time_and_says_how_it_stands() {
 #[test]
 fn a_wait_on_an_executor_without_updates_ends_with_the_task() {
     let mut place = Place::new();
-    let mut front = place.front(Way::Socket, "no-progress", NEWEST);
+    let mut front = place.front(ExecutorAddr::Socket, "no-progress", NEWEST);
     let task = front.submit_surely("stay running");
     let gets = place.count("task/get");
     let id = front.begin("larry_task_status", json!({"task_id": task, "wait_s": 45}));
@@ -80,7 +80,7 @@ fn a_wait_on_an_executor_without_updates_ends_with_the_task() {
 fn a_cancelled_wait_is_not_answered_and_cancels_no_task() {
     for revision in revisions() {
         let mut place = Place::new();
-        let mut front = place.front(Way::Socket, "", Era::of(revision));
+        let mut front = place.front(ExecutorAddr::Socket, "", Era::of(revision));
         let task = front.submit_surely("stay running");
         let gets = place.count("task/get");
         let id = front.begin("larry_task_status", json!({"task_id": task, "wait_s": 45}));
@@ -101,7 +101,7 @@ fn a_cancelled_wait_is_not_answered_and_cancels_no_task() {
 fn an_id_is_in_use_until_its_call_is_answered() {
     for revision in revisions() {
         let mut place = Place::new();
-        let mut front = place.front(Way::Socket, "", Era::of(revision));
+        let mut front = place.front(ExecutorAddr::Socket, "", Era::of(revision));
         let task = front.submit_surely("stay running");
         let gets = place.count("task/get");
         let id = front.begin("larry_task_status", json!({"task_id": task, "wait_s": 45}));
@@ -125,7 +125,7 @@ fn an_id_is_in_use_until_its_call_is_answered() {
 #[test]
 fn a_call_that_is_answered_later_stands_alone() {
     let mut place = Place::new();
-    let mut front = place.front(Way::Child, "", Era::Handshake("2025-03-26"));
+    let mut front = place.front(ExecutorAddr::Child, "", Era::Handshake("2025-03-26"));
     let batch = json!([
         {"jsonrpc": "2.0", "id": 70, "method": "ping"},
         {"jsonrpc": "2.0", "id": 71, "method": "tools/call",
@@ -152,7 +152,7 @@ fn a_call_that_is_answered_later_stands_alone() {
 #[test]
 fn calls_and_waits_have_bounds() {
     let mut place = Place::new();
-    let mut front = place.front(Way::Child, "deaf", NEWEST);
+    let mut front = place.front(ExecutorAddr::Child, "deaf", NEWEST);
     let task = "tsk_00000000000000000000000000";
     let call = json!({});
     let wait = json!({"task_id": task, "wait_s": 45});
@@ -182,7 +182,7 @@ fn calls_and_waits_have_bounds() {
 #[test]
 fn what_waits_to_be_sent_has_a_bound() {
     let mut place = Place::new();
-    let mut front = place.front(Way::Child, "deaf", NEWEST);
+    let mut front = place.front(ExecutorAddr::Child, "deaf", NEWEST);
     let goal = "\n".repeat(60_000) + "g";
     let open: Vec<u64> = (0..20).map(|_| front.begin_submit(&goal)).collect();
     front.serves_others();
@@ -204,7 +204,7 @@ fn what_waits_to_be_sent_has_a_bound() {
 fn a_feature_that_is_not_offered_is_unsupported() {
     let mut place = Place::new();
     for revision in ["2025-11-25", STATELESS] {
-        let mut front = place.front(Way::Child, "plain", Era::of(revision));
+        let mut front = place.front(ExecutorAddr::Child, "plain", Era::of(revision));
         // The first is asked before hello, and the second after it.
         for _ in 0..2 {
             let id = front.begin("larry_task_status", json!({}));

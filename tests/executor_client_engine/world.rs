@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use rocco::Info;
-use rocco::engine::Engine;
-use rocco::port::errors::Absence;
-use rocco::port::{Port, Settings};
-use rocco::task::id::TaskId;
+use rocco::internals::engine::Engine;
+use rocco::internals::executor_client::errors::Absence;
+use rocco::internals::executor_client::{ClientSettings, ExecutorClient};
+use rocco::internals::task::id::TaskId;
 use serde_json::{Value, json};
 
 /// Lines that no executor should write.
@@ -128,7 +128,7 @@ fn envelope() -> Value {
 impl World {
     pub(crate) fn new() -> Self {
         let mut next_task = 0;
-        let port = Port::new(Settings {
+        let port = ExecutorClient::new(ClientSettings {
             version: "0",
             depth: 0,
             random: Box::new(move || {
@@ -137,7 +137,12 @@ impl World {
             }),
         });
         Self {
-            engine: Engine::with_port(&Info::new("rocco", "0"), Vec::new(), 16, Some(port)),
+            engine: Engine::with_executor_client(
+                &Info::new("rocco", "0"),
+                Vec::new(),
+                16,
+                Some(port),
+            ),
             now_ms: 0,
             honest: None,
             available: false,
@@ -304,7 +309,7 @@ impl World {
 
     /// The executor writes.
     fn say(&mut self, text: &str) {
-        let Some(port) = self.engine.port().filter(|_| self.connected) else {
+        let Some(port) = self.engine.executor_client().filter(|_| self.connected) else {
             return;
         };
         if port.has_space() && text.len() <= port.space().len() {
@@ -315,7 +320,7 @@ impl World {
 
     fn hang_up(&mut self) {
         if self.connected {
-            self.engine.port().unwrap().end("it hung up");
+            self.engine.executor_client().unwrap().end("it hung up");
         }
     }
 
@@ -492,10 +497,10 @@ impl World {
     /// One turn. Tells whether there is more to do at once.
     fn turn(&mut self) -> bool {
         let now_ms = self.now_ms;
-        self.engine.port().unwrap().set_time(now_ms);
+        self.engine.executor_client().unwrap().set_time(now_ms);
         self.engine.serve();
         self.client();
-        let port = self.engine.port().unwrap();
+        let port = self.engine.executor_client().unwrap();
         if self.connected && !port.is_open() {
             self.connected = false;
             self.heard.clear();
@@ -524,7 +529,7 @@ impl World {
         }
         let due = self.engine.deadline_ms();
         let due = due.is_some_and(|due_ms| due_ms <= now_ms);
-        let port = self.engine.port().unwrap();
+        let port = self.engine.executor_client().unwrap();
         let tells = self.connected && self.reads_max > 0 && !port.pending().is_empty();
         let differs = self.connected != port.is_open();
         self.engine.can_serve() || due || tells || differs
@@ -606,7 +611,7 @@ impl World {
     /// The line of which the executor has read a part, with what it has not read.
     fn line_on_its_way(&mut self) -> String {
         let mut line = self.heard.clone();
-        if let Some(port) = self.engine.port().filter(|_| !line.is_empty()) {
+        if let Some(port) = self.engine.executor_client().filter(|_| !line.is_empty()) {
             line.extend(
                 port.pending()
                     .split_inclusive(|byte| *byte == b'\n')

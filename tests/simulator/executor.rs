@@ -11,13 +11,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use rocco::Info;
-use rocco::engine::Engine;
-use rocco::event_loop::drive::{drive, drive_busily};
-use rocco::event_loop::{Channel, Ended, Transport, Wakeup, Want};
-use rocco::limits::memory_budget_bytes;
-use rocco::port::errors::Absence;
-use rocco::port::{Port, Settings};
-use rocco::task::id::TaskId;
+use rocco::internals::engine::Engine;
+use rocco::internals::event_loop::run::{drive, drive_busily};
+use rocco::internals::event_loop::{Channel, Ended, Transport, Wakeup, Want};
+use rocco::internals::executor_client::errors::Absence;
+use rocco::internals::executor_client::{ClientSettings, ExecutorClient};
+use rocco::internals::limits::memory_budget_bytes;
+use rocco::internals::task::id::TaskId;
 use serde_json::{Value, json};
 
 use super::executor_plan::Plan;
@@ -207,7 +207,7 @@ pub fn once(plan: &Plan) -> Result<World, String> {
 fn session(plan: &Plan) -> Result<World, String> {
     let server = Scope::server();
     let mut tasks = 0;
-    let port = Port::new(Settings {
+    let port = ExecutorClient::new(ClientSettings {
         version: "0",
         depth: 0,
         random: Box::new(move || {
@@ -215,7 +215,8 @@ fn session(plan: &Plan) -> Result<World, String> {
             tasks - 1
         }),
     });
-    let mut engine = Engine::with_port(&Info::new("rocco", "0"), Vec::new(), 16, Some(port));
+    let mut engine =
+        Engine::with_executor_client(&Info::new("rocco", "0"), Vec::new(), 16, Some(port));
     let built_bytes = memory::live_bytes();
     let mut world = {
         let _system = Scope::system();

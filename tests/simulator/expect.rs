@@ -1,6 +1,6 @@
 //! What one line is owed, and whether a reply is that.
 
-use rocco::limits::RESULTS_BYTES_MAX;
+use rocco::internals::limits::RESULTS_BYTES_MAX;
 use serde_json::Value;
 
 use super::schemas;

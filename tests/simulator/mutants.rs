@@ -20,7 +20,7 @@ struct Mutant {
 const MUTANTS: [Mutant; 24] = [
     Mutant {
         name: "a byte is dropped on a partial write",
-        file: "event_loop/drive.rs",
+        file: "event_loop/run.rs",
         find: "self.engine.consume(count);",
         replace: "self.engine.consume((count + 1).min(pending_bytes));",
     },
@@ -62,7 +62,7 @@ const MUTANTS: [Mutant; 24] = [
     },
     Mutant {
         name: "a short read ends the reading though the input was closed",
-        file: "event_loop/drive.rs",
+        file: "event_loop/run.rs",
         find: "self.input.ready = !drained || self.input.closed || self.input.orphaned;",
         replace: "self.input.ready = !drained;",
     },
@@ -74,7 +74,7 @@ const MUTANTS: [Mutant; 24] = [
     },
     Mutant {
         name: "room for output is not noticed",
-        file: "event_loop/drive.rs",
+        file: "event_loop/run.rs",
         find: "if wakeup.output || (wakeup.timed_out && self.flush.is_some()) {",
         replace: "if wakeup.timed_out && self.flush.is_some() {",
     },
@@ -93,12 +93,12 @@ const MUTANTS: [Mutant; 24] = [
     Mutant {
         name: "the era of an earlier request is remembered",
         file: "mcp/session.rs",
-        find: "let known = envelope.known;",
-        replace: "let known = envelope.known;\n        self.agreed = Some(known);",
+        find: "let revision_id = envelope.revision_id;",
+        replace: "let revision_id = envelope.revision_id;\n        self.agreed = Some(revision_id);",
     },
     Mutant {
         name: "an interrupted read is taken for an empty one",
-        file: "event_loop/drive.rs",
+        file: "event_loop/run.rs",
         find: "ErrorKind::Interrupted => {}
                 ErrorKind::WouldBlock if self.input.orphaned",
         replace: "ErrorKind::Interrupted => self.input.ready = false,
@@ -118,56 +118,56 @@ const MUTANTS: [Mutant; 24] = [
     },
     Mutant {
         name: "a vanished parent cuts off what it has sent",
-        file: "event_loop/drive.rs",
+        file: "event_loop/run.rs",
         find: "self.input.orphaned = true;\n            self.input.ready = true;",
         replace: "self.end_of_input();",
     },
     Mutant {
         name: "while there is input it never looks at anything else",
-        file: "event_loop/drive.rs",
+        file: "event_loop/run.rs",
         find: "if self.busy_turns > BUSY_TURNS_MAX {",
         replace: "if self.busy_turns > u32::MAX - BUSY_TURNS_MAX {",
     },
     Mutant {
         name: "an executor's silence is never noticed",
-        file: "port/clock.rs",
+        file: "executor_client/timers.rs",
         find: "if ending || until_ms.is_some_and(|until_ms| until_ms <= self.now_ms) {",
         replace: "if ending || until_ms.is_some_and(|until_ms| until_ms == 0) {",
     },
     Mutant {
         name: "a greeting is waited for for ever",
-        file: "port/clock.rs",
+        file: "executor_client/timers.rs",
         find: "            && until_ms <= self.now_ms\n        {",
         replace: "            && until_ms == 0\n        {",
     },
     Mutant {
         name: "a wait does not end at its time",
-        file: "port/clock.rs",
+        file: "executor_client/timers.rs",
         find: "if self.ending_ms.is_some() || until_ms <= self.now_ms {",
         replace: "if self.ending_ms.is_some() || until_ms == 0 {",
     },
     Mutant {
         name: "calls under way outlive the client",
-        file: "port/clock.rs",
+        file: "executor_client/timers.rs",
         find: "self.ending_ms = Some(self.now_ms + EXECUTOR_END_MS);",
         replace: "self.ending_ms = Some(self.now_ms + 1000 * EXECUTOR_END_MS);",
     },
     Mutant {
         name: "a channel that is done with is not closed",
-        file: "event_loop/relay.rs",
+        file: "event_loop/executor_io.rs",
         find: "channel.close();",
         replace: "",
     },
     Mutant {
         name: "who waits for a first connection is not told that there is none",
-        file: "port/clock.rs",
-        find: "pending.stage = Stage::Refused(Why::Absent);",
+        file: "executor_client/timers.rs",
+        find: "pending.stage = Stage::Refused(RefusalReason::Absent);",
         replace: "",
     },
     Mutant {
         name: "the end does not wait for what is owed",
         file: "engine.rs",
-        find: "drained && !self.session.is_owing()",
+        find: "drained && !self.session.has_pending_replies()",
         replace: "drained",
     },
 ];

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use rocco::limits::FRAME_BYTES_MAX;
+use rocco::internals::limits::FRAME_BYTES_MAX;
 
 use super::expect::{Expect, Fault};
 use super::model::Model;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rocco::limits::BUSY_POLL_US_MAX;
+use rocco::internals::limits::BUSY_POLL_US_MAX;
 
 use super::faults::Faults;
 use super::prng::Prng;

@@ -2,8 +2,8 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use rocco::event_loop::drive::drive_busily;
-use rocco::event_loop::{Ended, Failure};
+use rocco::internals::event_loop::run::drive_busily;
+use rocco::internals::event_loop::{Ended, Failure};
 
 use super::expect::Fault;
 use super::memory::{self, Scope};

@@ -2,8 +2,8 @@
 
 use std::sync::LazyLock;
 
-use rocco::engine::Engine;
-use rocco::task::submit::SubmitTask;
+use rocco::internals::engine::Engine;
+use rocco::internals::task::submit::SubmitTask;
 use rocco::{Info, Server, ToolSpec, Value};
 
 /// The names of the tools, two on a page.

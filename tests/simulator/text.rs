@@ -2,7 +2,7 @@
 //!
 //! A parsed value would not do: serde_json forgets duplicate members and how a number was written.
 
-use rocco::limits::DEPTH_MAX;
+use rocco::internals::limits::DEPTH_MAX;
 
 /// serde_json gives up at 128 levels.
 const SHALLOW: usize = 100;

@@ -1,6 +1,6 @@
 //! What a client sends: valid and hostile messages of all revisions, mixed as a seed decides.
 
-use rocco::limits::{DEPTH_MAX, FRAME_BYTES_MAX, TASK_FILES_MAX};
+use rocco::internals::limits::{DEPTH_MAX, FRAME_BYTES_MAX, TASK_FILES_MAX};
 
 use super::prng::Prng;
 use super::server::{CURSOR, FILL_BYTES_MAX, NEEDED, TOOLS};

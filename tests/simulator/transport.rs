@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
-use rocco::event_loop::{Transport, Wakeup, Want};
-use rocco::limits::{
+use rocco::internals::event_loop::{Transport, Wakeup, Want};
+use rocco::internals::limits::{
     BUSY_TURNS_MAX, FLUSH_SIGNAL_MS, FLUSH_STALL_MS, FLUSH_TOTAL_MS, OUTBOX_BYTES,
     OUTBOX_HIGH_WATER_BYTES, READ_BYTES_MAX, RING_BYTES, memory_budget_bytes,
 };

@@ -1,8 +1,8 @@
 //! The framer finds what a split finds, wherever the input is cut.
 
-use rocco::limits::FRAME_BYTES_MAX;
-use rocco::wire::framer::{Framer, Next};
-use rocco::wire::ring::Ring;
+use rocco::internals::limits::FRAME_BYTES_MAX;
+use rocco::internals::wire::framer::{Framer, Next};
+use rocco::internals::wire::ring::Ring;
 
 use super::Dice;
 

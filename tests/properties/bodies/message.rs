@@ -1,7 +1,7 @@
 //! A message is classified as the rules of README say, and so is the envelope of a request.
 
-use rocco::mcp::envelope::Envelope;
-use rocco::wire::message::{Id, Message};
+use rocco::internals::mcp::envelope::Envelope;
+use rocco::internals::wire::message::{Id, Message};
 
 use super::naive::{self, Json, Members, all};
 use super::parsed;
@@ -21,7 +21,7 @@ pub fn body(data: &[u8]) {
         return;
     };
     let checked = parsed(data, b'}', |value| {
-        let message = Message::of(value);
+        let message = Message::from_value(value);
         assert_eq!(kind(&message), classify(&read.json));
         if let (Message::Request(request), Json::Object(members)) = (message, &read.json) {
             assert_eq!(Some(request.method), all(members, "method")[0].as_str());
@@ -31,7 +31,7 @@ pub fn body(data: &[u8]) {
                 (Some(params), Some(json)) => same(params, json),
                 (found, wanted) => panic!("{found:?} is not {wanted:?}"),
             }
-            let envelope = Envelope::of(&request);
+            let envelope = Envelope::parse(&request);
             let found = envelope
                 .map(|envelope| envelope.map(|envelope| PROBES.map(|name| envelope.can(name))));
             let found = found.map_err(|error| error.code as i64);

@@ -11,8 +11,8 @@ pub mod subscriptions;
 pub mod task;
 pub mod writer;
 
-use rocco::limits::FRAME_PADDING_BYTES;
-use rocco::wire::json::{Document, NotJson, Parser, Value};
+use rocco::internals::limits::FRAME_PADDING_BYTES;
+use rocco::internals::wire::json::{Document, NotJson, Parser, Value};
 
 /// What is tried with any bytes. It panics where something does not hold.
 pub type Body = fn(&[u8]);

@@ -1,7 +1,7 @@
 //! A JSON reader so plain that it can be checked by reading. It is slow, keeps every duplicate and
 //! every digit, and does not recurse, so it can speak where serde_json cannot.
 
-use rocco::limits::DEPTH_MAX;
+use rocco::internals::limits::DEPTH_MAX;
 
 /// A JSON value that owns what it holds.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,6 +1,6 @@
 //! The parser takes what serde_json takes, and holds the same values.
 
-use rocco::wire::json::{Duplicate, Object, Value, minified};
+use rocco::internals::wire::json::{Duplicate, Object, Value, minified};
 use serde_json::Value as Serde;
 
 use super::naive::{self, Json, Members};

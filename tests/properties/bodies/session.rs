@@ -1,9 +1,9 @@
 //! A whole session: whatever the bytes, every line that comes out is one that the protocol allows,
 //! each request gets its one reply, and how the input is cut does not matter.
 
-use rocco::limits::{FRAME_BYTES_MAX, SUBSCRIPTIONS_MAX};
-use rocco::task::submit::SubmitTask;
-use rocco::{Info, Server, ToolSpec, engine::Engine};
+use rocco::internals::limits::{FRAME_BYTES_MAX, SUBSCRIPTIONS_MAX};
+use rocco::internals::task::submit::SubmitTask;
+use rocco::{Engine, Info, Server, ToolSpec};
 use serde_json::Value;
 
 use super::Dice;

@@ -1,9 +1,9 @@
 //! The open subscriptions are a set, in the order in which they were opened.
 
-use rocco::limits::{KEPT_ID_BYTES_MAX, SUBSCRIPTIONS_MAX};
-use rocco::mcp::revision::Known;
-use rocco::mcp::subscriptions::Subscriptions;
-use rocco::wire::message::Id;
+use rocco::internals::limits::{KEPT_ID_BYTES_MAX, SUBSCRIPTIONS_MAX};
+use rocco::internals::mcp::revision::RevisionId;
+use rocco::internals::mcp::subscriptions::Subscriptions;
+use rocco::internals::wire::message::Id;
 
 /// An id of one byte: of a few texts up to and beyond the bound, and of a few numbers, some of
 /// which look alike.
@@ -25,7 +25,7 @@ fn owned(id: Id<'_>) -> String {
 
 /// Pairs of bytes: what is done, and with which id.
 pub fn body(data: &[u8]) {
-    let known = Known::all().last().expect("there are revisions");
+    let known = RevisionId::all().last().expect("there are revisions");
     let (mut subscriptions, mut set) = (Subscriptions::new(), Vec::<String>::new());
     let (steps, _) = data.as_chunks::<2>();
     for &[deed, byte] in steps {

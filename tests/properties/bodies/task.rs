@@ -5,12 +5,12 @@ use std::sync::LazyLock;
 
 use bumpalo::Bump;
 use jsonschema::Validator;
-use rocco::limits::{
+use rocco::internals::limits::{
     TASK_ACCEPTANCE_BYTES_MAX, TASK_ACCEPTANCE_MAX, TASK_FAULTS_MAX, TASK_FILE_BYTES_MAX,
     TASK_FILES_MAX, TASK_GOAL_BYTES_MAX, TASK_REPO_BYTES_MAX,
 };
-use rocco::task::request::TaskRequest;
-use rocco::task::schema::INPUT;
+use rocco::internals::task::request::TaskRequest;
+use rocco::internals::task::schema::INPUT;
 use serde_json::Value as Serde;
 
 use super::naive::{self, Members};
@@ -29,7 +29,7 @@ pub fn body(data: &[u8]) {
     let accepted = parsed(data, b' ', |value| {
         let arena = Bump::new();
         let object = value.as_object().expect("the naive reader says so");
-        match TaskRequest::of(object, &arena) {
+        match TaskRequest::parse(object, &arena) {
             Ok(task) => {
                 assert_eq!(Some(task.goal), arguments["goal"].as_str());
                 assert_eq!(Some(task.repo), arguments["repo"].as_str());

@@ -2,8 +2,8 @@
 
 use std::cell::RefCell;
 
-use rocco::wire::outbox::Outbox;
-use rocco::wire::writer::{ObjectWriter, Sink, quote_between, start_of};
+use rocco::internals::wire::outbox::Outbox;
+use rocco::internals::wire::writer::{ObjectWriter, Sink, quote_between, start_of};
 
 use super::Dice;
 use super::naive::{self, Json, Members};

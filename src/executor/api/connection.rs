@@ -1,0 +1,475 @@
+//! Serves a front: its requests one after the other.
+
+use std::io::{BufRead, Write};
+use std::sync::Arc;
+
+use crate::executor::api::outgoing::{Outgoing, ReadLine, read_line, send, write_standing};
+use crate::executor::api::paging::page;
+use crate::executor::daemon::{Daemon, locked};
+use crate::executor::run::job::{PreviousTask, instructions};
+use crate::executor::run::repo::Repo;
+use crate::executor::run::scope;
+use crate::executor::run::workspace::{self, RepoRefused};
+use crate::executor::schedule::queue::{Admission, TaskEntry};
+use crate::executor::schedule::task::Task;
+use crate::executor::{clock, json};
+use crate::executor_protocol::PROTOCOL;
+use crate::executor_protocol::state::TaskState;
+use crate::limits::{
+    EXECUTOR_FAULTS_MAX, EXECUTOR_LIST_MAX, EXECUTOR_PAGE_BYTES_MAX, TASK_GOAL_LISTED_BYTES_MAX,
+};
+use crate::task::id::TaskId;
+use crate::wire::json::{Object, Value};
+use crate::wire::message::Id;
+use crate::wire::writer::{ObjectWriter, start_of};
+
+/// A request cannot be served.
+struct ApiError {
+    number: i64,
+    code: &'static str,
+    message: String,
+    retry_after_ms: Option<u64>,
+}
+
+impl ApiError {
+    fn new(code: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            number: -32_000,
+            code,
+            message: message.into(),
+            retry_after_ms: None,
+        }
+    }
+
+    fn protocol(number: i64, message: impl Into<String>) -> Self {
+        Self {
+            number,
+            ..Self::new("executor_protocol", message)
+        }
+    }
+}
+
+/// The members of a result.
+type ResultWriter = Box<dyn FnOnce(&mut ObjectWriter<'_>)>;
+type ApiResult = Result<ResultWriter, ApiError>;
+
+/// A front's connection.
+struct Connection<'s> {
+    daemon: &'s Daemon,
+    front: Arc<Outgoing>,
+    greeted: bool,
+    /// What is at the other end runs for a task.
+    inside: bool,
+    /// The front says that it serves what runs for a task.
+    nested: bool,
+}
+
+/// Serves a front to the end of its connection.
+pub fn serve(
+    daemon: &Arc<Daemon>,
+    reader: impl BufRead,
+    writer: Box<dyn Write + Send>,
+    inside: bool,
+    close: impl Fn(),
+) {
+    let front = Arc::new(Outgoing::default());
+    locked(&daemon.connections).push(Arc::downgrade(&front));
+    let writing = {
+        let (daemon, front) = (Arc::clone(daemon), Arc::clone(&front));
+        std::thread::spawn(move || send(&daemon, &front, writer))
+    };
+    let mut connection = Connection {
+        daemon,
+        front: Arc::clone(&front),
+        greeted: false,
+        inside,
+        nested: false,
+    };
+    connection.read(reader);
+    front.close();
+    close();
+    // A writer that panics is a bug of ours and has said so.
+    let _ = writing.join();
+}
+
+impl Connection<'_> {
+    fn read(&mut self, mut reader: impl BufRead) {
+        let (mut line, mut faults) = (Vec::new(), 0);
+        while faults < EXECUTOR_FAULTS_MAX && !self.front.is_closed() {
+            let served = match read_line(&mut reader, &mut line) {
+                ReadLine::End => return,
+                ReadLine::TooLong => false,
+                ReadLine::Whole if line.iter().all(u8::is_ascii_whitespace) => true,
+                ReadLine::Whole => json::with(&line, |message| self.serve(message)).is_some(),
+            };
+            faults += u32::from(!served);
+        }
+    }
+
+    /// Serves a message. What is no request is dropped.
+    fn serve(&mut self, message: Object<'_>) {
+        let Some(id) = message.get("id").and_then(Id::from_value) else {
+            return;
+        };
+        let Some(method) = json::text(message, "method") else {
+            return;
+        };
+        let params = message.get("params").and_then(|params| params.as_object());
+        let answered = self.answer(method, params.unwrap_or(Object::EMPTY));
+        self.front.reply(json::object(|reply| {
+            reply.string("jsonrpc", "2.0");
+            reply.member("id", |sink| sink.id(id));
+            match answered {
+                Ok(fill) => reply.object("result", fill),
+                Err(refusal) => reply.object("error", |error| write_refusal(error, &refusal)),
+            }
+        }));
+    }
+
+    fn answer(&mut self, method: &str, params: Object<'_>) -> ApiResult {
+        match method {
+            "hello" => self.hello(params),
+            _ if !self.greeted => Err(ApiError::protocol(-32_600, "hello comes first")),
+            // An agent would see what others do, and could end it.
+            _ if self.inside => Err(ApiError::new(
+                "depth_exceeded",
+                "what runs for a task has no say in tasks",
+            )),
+            "task/submit" => self.submit(params),
+            "task/get" => self.get(params),
+            "task/list" => self.list(params),
+            "task/cancel" => self.cancel(params),
+            _ => Err(ApiError::protocol(-32_601, "this method is not known")),
+        }
+    }
+
+    fn hello(&mut self, params: Object<'_>) -> ApiResult {
+        if json::text(params, "protocol") != Some(PROTOCOL) {
+            return Err(ApiError::protocol(
+                -32_602,
+                format!("this executor speaks {PROTOCOL}"),
+            ));
+        }
+        self.greeted = true;
+        self.nested = json::unsigned(params, "depth").unwrap_or(0) > 0;
+        let (policy, durable) = (&self.daemon.policy, self.daemon.journal.durable());
+        let bounds = policy.bounds();
+        let deadline_s = policy.config.deadline_s;
+        let sandbox = if policy.sandbox.is_some() {
+            "bubblewrap"
+        } else {
+            "none"
+        };
+        Ok(Box::new(move |result| {
+            result.string("protocol", PROTOCOL);
+            result.object("executor", |executor| {
+                executor.string("name", "rocco-executor");
+                executor.string("version", env!("CARGO_PKG_VERSION"));
+            });
+            result.string("durable", durable.name());
+            result.object("limits", |limits| {
+                limits.unsigned("max_running", bounds.running_max as u64);
+                limits.unsigned("max_queued", bounds.queued_max as u64);
+                limits.unsigned("max_task_s", deadline_s);
+            });
+            result.array("features", |features| {
+                ["progress", "page", "list"]
+                    .iter()
+                    .for_each(|feature| features.string(feature));
+            });
+            result.string("sandbox", sandbox);
+        }))
+    }
+
+    fn submit(&mut self, params: Object<'_>) -> ApiResult {
+        let invalid = |what| ApiError::new("invalid_arguments", what);
+        if self.nested {
+            return Err(ApiError::new(
+                "depth_exceeded",
+                "a task cannot submit a task",
+            ));
+        }
+        let now_ms = clock::now_ms();
+        let mut task = Task::submitted(params, now_ms).map_err(invalid)?;
+        // Who is known or refused need not wait for git.
+        match self.admit(&task) {
+            Admission::New => {}
+            admission => return self.admitted(&admission),
+        }
+        let (repo, before) = self.look_at(&mut task)?;
+        let goal = instructions(&task.content, before.as_ref());
+        let (git, id) = (&self.daemon.git, task.id);
+        let pinned = git.pin(&repo, id, &task.base);
+        pinned.map_err(|what| ApiError::new("storage", what))?;
+        let admission = {
+            let mut queue = locked(&self.daemon.queue);
+            let admission = queue.admit(&task, now_ms);
+            if admission == Admission::New {
+                self.daemon.journal.accept(&task, &goal).map_err(|error| {
+                    ApiError::new("storage", format!("the task cannot be kept: {error}"))
+                })?;
+                queue.insert(
+                    TaskEntry::new(Arc::new(task), TaskState::Queued, now_ms),
+                    true,
+                );
+            }
+            admission
+        };
+        match admission {
+            Admission::New => self.daemon.changed.notify_all(),
+            // The pin of a task that was sent again is its own.
+            Admission::Known(_) => {}
+            // A pin that cannot be removed costs nothing but its name.
+            _ => drop(git.unpin(&repo, id)),
+        }
+        match admission {
+            Admission::New => self.admitted(&Admission::Known(id)),
+            admission => self.admitted(&admission),
+        }
+    }
+
+    fn admit(&self, task: &Task) -> Admission {
+        locked(&self.daemon.queue).admit(task, task.created_ms)
+    }
+
+    /// What a front hears of its submission.
+    fn admitted(&self, admission: &Admission) -> ApiResult {
+        let (id, duplicate) = match *admission {
+            Admission::Known(id) => (id, false),
+            Admission::Duplicate(id) => (id, true),
+            Admission::KeyConflict => {
+                let what = "the key belongs to a task with other content";
+                return Err(ApiError::new("key_conflict", what));
+            }
+            Admission::Full {
+                why,
+                retry_after_ms,
+            } => {
+                return Err(ApiError {
+                    retry_after_ms: Some(retry_after_ms),
+                    ..ApiError::new("queue_full", why)
+                });
+            }
+            Admission::New => unreachable!("a new task is in the queue by now"),
+        };
+        let queue = locked(&self.daemon.queue);
+        let entry = queue.get(id).ok_or_else(|| unknown(id))?;
+        self.front.follow(id, entry);
+        let (entry, position) = (entry.clone(), queue.position(id));
+        Ok(Box::new(move |result| {
+            result.formatted("task_id", format_args!("{id}"));
+            result.unsigned("seq", entry.seq);
+            result.string("state", entry.state.name());
+            if let Some(position) = position {
+                result.unsigned("position", position as u64);
+            }
+            result.string("created_at", &clock::stamp(entry.task.created_ms));
+            result.string("updated_at", &clock::stamp(entry.updated_ms));
+            result.boolean("duplicate", duplicate);
+        }))
+    }
+
+    /// Looks at what a task names: the repository, the files, the gates, the earlier task.
+    fn look_at(&self, task: &mut Task) -> Result<(Repo, Option<PreviousTask>), ApiError> {
+        let (daemon, content) = (self.daemon, &task.content);
+        let invalid = |what: String| ApiError::new("invalid_arguments", what);
+        let repo = daemon.git.open(&content.repo, &daemon.policy.allow);
+        let repo = repo.map_err(|refused| match refused {
+            RepoRefused::NotAllowed(what) => ApiError::new("repo_not_allowed", what),
+            RepoRefused::Unusable(what) => invalid(what),
+        })?;
+        let files = content.files.iter().flatten();
+        if let Some(file) = files
+            .into_iter()
+            .find(|file| !scope::lies_within(repo.real(), file))
+        {
+            let what = format!("{file:?} leads out of the repository");
+            return Err(ApiError::new("path_not_allowed", what));
+        }
+        let names = content.gates();
+        if let Some(name) = names.iter().find(|name| daemon.policy.gate(name).is_none()) {
+            let defined = daemon.policy.gates.iter().map(|gate| gate.name.as_str());
+            let defined = defined.collect::<Vec<_>>().join(", ");
+            let what = format!("the gate {name:?} is not defined; defined are: {defined}");
+            return Err(invalid(what));
+        }
+        let (mut name, mut before) = ("HEAD".to_owned(), None);
+        if let Some(id) = content.follow_up_to {
+            let (earlier, text) = self.earlier(id)?;
+            if earlier.repo_real != repo.real() {
+                let real = earlier.repo_real.display();
+                return Err(invalid(format!(
+                    "{id}, which is to be continued, is of {real}"
+                )));
+            }
+            before = Some(text);
+            let result = workspace::result_ref(id);
+            if daemon.git.commit(&repo, &result).is_ok() {
+                name = result;
+            }
+        }
+        task.base = daemon.git.commit(&repo, &name).map_err(invalid)?;
+        task.repo_real = repo.real().to_owned();
+        Ok((repo, before))
+    }
+
+    /// The task that is continued. It must have ended.
+    fn earlier(&self, id: TaskId) -> Result<(Arc<Task>, PreviousTask), ApiError> {
+        let queue = locked(&self.daemon.queue);
+        let entry = queue.get(id).ok_or_else(|| self.missing(id))?;
+        if entry.state.outcome().is_none() {
+            let what = format!("{id}, which is to be continued, has not ended");
+            return Err(ApiError::new("invalid_arguments", what));
+        }
+        let record = self.record(id);
+        let before = PreviousTask::from_record(&entry.task.content.goal, record.as_bytes());
+        Ok((Arc::clone(&entry.task), before))
+    }
+
+    fn missing(&self, id: TaskId) -> ApiError {
+        if self.daemon.journal.place().is_expired(id) {
+            ApiError::new(
+                "expired",
+                format!("the record of {id} is past its keep time"),
+            )
+        } else {
+            unknown(id)
+        }
+    }
+
+    /// A record that was lost is told as none.
+    fn record(&self, id: TaskId) -> String {
+        self.daemon.journal.place().record(id).unwrap_or_default()
+    }
+
+    fn get(&mut self, params: Object<'_>) -> ApiResult {
+        let id = task_id(params)?;
+        let part = match json::text(params, "part") {
+            None | Some("summary") => return self.summary(id),
+            Some("diff") => ("diff", "diff.patch"),
+            Some("log") => ("log", "log"),
+            Some("gates") => ("gates", "gates"),
+            Some(_) => return Err(ApiError::new("unsupported", "there is no such part")),
+        };
+        let state = {
+            let queue = locked(&self.daemon.queue);
+            queue.get(id).ok_or_else(|| self.missing(id))?.state
+        };
+        if state.outcome().is_none() && part.0 != "log" {
+            return Err(ApiError::new("not_finished", format!("{id} has not ended")));
+        }
+        let path = self.daemon.journal.place().dir(id).join(part.1);
+        let offset = json::unsigned(params, "offset").unwrap_or(0);
+        let limit = json::unsigned(params, "limit").unwrap_or(0);
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let limit = if limit == 0 {
+            EXECUTOR_PAGE_BYTES_MAX
+        } else {
+            limit
+        };
+        let page = page(&path, offset, limit.min(EXECUTOR_PAGE_BYTES_MAX));
+        let page = page.map_err(|error| {
+            ApiError::new(
+                "storage",
+                format!("the {} of {id} cannot be read: {error}", part.0),
+            )
+        })?;
+        Ok(Box::new(move |result| {
+            result.formatted("task_id", format_args!("{id}"));
+            result.string("state", state.name());
+            result.string("text", &page.text);
+            match page.next_offset {
+                Some(next) => result.unsigned("next_offset", next),
+                None => result.raw("next_offset", "null"),
+            }
+            result.unsigned("total", page.total);
+            result.string("path", &path.to_string_lossy());
+        }))
+    }
+
+    fn summary(&self, id: TaskId) -> ApiResult {
+        let queue = locked(&self.daemon.queue);
+        let entry = queue.get(id).ok_or_else(|| self.missing(id))?.clone();
+        if entry.state.outcome().is_none() {
+            self.front.follow(id, &entry);
+        }
+        let position = queue.position(id);
+        drop(queue);
+        let record = entry
+            .state
+            .outcome()
+            .map(|_| self.record(id))
+            .unwrap_or_default();
+        Ok(Box::new(move |result| {
+            write_standing(result, &entry);
+            if let Some(position) = position {
+                result.unsigned("position", position as u64);
+            }
+            result.string("created_at", &clock::stamp(entry.task.created_ms));
+            result.raw("record", if record.is_empty() { "null" } else { &record });
+        }))
+    }
+
+    fn list(&self, params: Object<'_>) -> ApiResult {
+        let repo = json::text(params, "repo");
+        let limit = json::unsigned(params, "limit").unwrap_or(EXECUTOR_LIST_MAX as u64);
+        let limit = usize::try_from(limit)
+            .unwrap_or(usize::MAX)
+            .clamp(1, EXECUTOR_LIST_MAX);
+        let queue = locked(&self.daemon.queue);
+        let newest = queue.newest(repo).into_iter().take(limit);
+        let entries: Vec<TaskEntry> = newest.cloned().collect();
+        Ok(Box::new(move |result| {
+            result.array("tasks", |tasks| {
+                for entry in &entries {
+                    tasks.object(|task| {
+                        let content = &entry.task.content;
+                        task.formatted("task_id", format_args!("{}", entry.task.id));
+                        task.string("state", entry.state.name());
+                        task.string("goal", start_of(&content.goal, TASK_GOAL_LISTED_BYTES_MAX));
+                        task.string("repo", &content.repo);
+                        task.string("created_at", &clock::stamp(entry.task.created_ms));
+                        task.string("updated_at", &clock::stamp(entry.updated_ms));
+                    });
+                }
+            });
+        }))
+    }
+
+    fn cancel(&self, params: Object<'_>) -> ApiResult {
+        let id = task_id(params)?;
+        let state = self.daemon.cancel(id).ok_or_else(|| self.missing(id))?;
+        Ok(Box::new(move |result| {
+            result.formatted("task_id", format_args!("{id}"));
+            result.string("state", state.name());
+        }))
+    }
+}
+
+fn unknown(id: TaskId) -> ApiError {
+    ApiError::new("not_found", format!("no task {id} is known"))
+}
+
+fn task_id(params: Object<'_>) -> Result<TaskId, ApiError> {
+    let id = params.get("task_id").and_then(|id| match id {
+        Value::String(text) => TaskId::parse(text),
+        _ => None,
+    });
+    id.ok_or_else(|| ApiError::new("invalid_arguments", "/task_id must be the name of a task"))
+}
+
+fn write_refusal(error: &mut ObjectWriter<'_>, refusal: &ApiError) {
+    error.signed("code", refusal.number);
+    error.string("message", start_of(&refusal.message, 1024));
+    error.object("data", |data| {
+        data.string("code", refusal.code);
+        let retryable = matches!(
+            refusal.code,
+            "queue_full" | "not_finished" | "shutting_down"
+        );
+        data.boolean("retryable", retryable);
+        if let Some(retry_after_ms) = refusal.retry_after_ms {
+            data.unsigned("retry_after_ms", retry_after_ms);
+        }
+    });
+}

@@ -1,0 +1,6 @@
+//! Who talks to the executor: [`connection`] answers requests one after the other, [`outgoing`]
+//! is the side of a connection that is written to, [`paging`] cuts long texts into pages.
+
+pub mod connection;
+pub mod outgoing;
+pub mod paging;

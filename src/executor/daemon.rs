@@ -1,0 +1,464 @@
+//! The process: its threads, its socket, its end, and what all threads share.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::{self, Write as _};
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Sender};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
+use std::time::Duration;
+
+use super::api::connection;
+use super::api::outgoing::Outgoing;
+use super::clock;
+use super::policy::{ExecutorConfig, Policy};
+use super::run::job;
+use super::run::process::{self, EndSignals};
+use super::run::repo::Repo;
+use super::run::verdict::{Findings, Verdict};
+use super::run::workspace::Git;
+use super::schedule::queue::{Queue, StopReason, TaskEntry};
+use super::schedule::task::Task;
+use super::store::journal::{self, Journal, StateDirError};
+use crate::executor_protocol::state::{Outcome, TaskState};
+use crate::limits::{FRONTS_MAX, TASK_EXPIRY_MS, TASK_TTL_MS};
+use crate::task::id::TaskId;
+
+/// The exit code when another executor has the state directory.
+const OWNED: u8 = 3;
+
+/// How long the end may take to kill what runs. A front that has started the executor gives it 80
+/// milliseconds.
+const END_MS: u64 = 30;
+
+/// How often it looks whether somebody at a terminal wants a task cancelled, while there are any.
+const MARKERS_MS: u64 = 200;
+
+/// What all threads share.
+#[derive(Debug)]
+pub struct Daemon {
+    pub(super) policy: Policy,
+    pub(super) journal: Journal,
+    pub(super) git: Git,
+    pub(super) queue: Mutex<Queue>,
+    pub(super) changed: Condvar,
+    pub(super) connections: Mutex<Vec<Weak<Outgoing>>>,
+    pub(super) connected: AtomicUsize,
+}
+
+/// Serves until the input ends or a signal comes.
+pub fn run(config: ExecutorConfig) -> ExitCode {
+    match start(config) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err((code, what)) => {
+            warn(&what);
+            ExitCode::from(code)
+        }
+    }
+}
+
+/// One line for people.
+pub fn warn(what: &str) {
+    // Nobody may be there to read it.
+    let _ = writeln!(io::stderr(), "rocco: {what}");
+}
+
+fn start(config: ExecutorConfig) -> Result<(), (u8, String)> {
+    let failed = |what: String| (1, what);
+    let system = |error: io::Error| (1, error.to_string());
+    let signals = EndSignals::block().map_err(system)?;
+    process::adopt_orphans().map_err(system)?;
+    let policy = Policy::new(config).map_err(failed)?;
+    let config = &policy.config;
+    let state = config.state.clone();
+    let journal =
+        Journal::open(state.clone(), config.durable).map_err(|refused| match refused {
+            StateDirError::Owned => (OWNED, format!("another executor has {}", state.display())),
+            StateDirError::System(error) => (1, format!("{}: {error}", state.display())),
+        })?;
+    let listener = config
+        .socket
+        .as_deref()
+        .map(listen)
+        .transpose()
+        .map_err(failed)?;
+    let daemon = Arc::new(Daemon {
+        git: Git::new(journal.place().root().join("gitconfig")),
+        queue: Mutex::new(Queue::new(policy.bounds())),
+        changed: Condvar::new(),
+        connections: Mutex::new(Vec::new()),
+        connected: AtomicUsize::new(0),
+        journal,
+        policy,
+    });
+    daemon.recover().map_err(system)?;
+    // What was cancelled while nobody was there is not begun.
+    let open = locked(&daemon.queue).open();
+    daemon.cancel_what_is_marked(open);
+    let (over, is_over) = mpsc::channel();
+    daemon.start_threads(signals, over.clone());
+    match listener {
+        Some(listener) => {
+            let daemon = Arc::clone(&daemon);
+            std::thread::spawn(move || daemon.accept(&listener));
+        }
+        None => daemon.serve_stdio(over),
+    }
+    // One end is enough, and somebody keeps the other side as long as threads run.
+    let _ = is_over.recv();
+    daemon.end();
+    Ok(())
+}
+
+/// Listens on a socket that only this user can reach.
+fn listen(path: &Path) -> Result<UnixListener, String> {
+    let show = path.display();
+    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
+    let dir = dir.unwrap_or(Path::new("."));
+    if !dir.exists() {
+        use std::os::unix::fs::DirBuilderExt as _;
+        let made = fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(dir);
+        made.map_err(|error| format!("{}: {error}", dir.display()))?;
+    }
+    let found = fs::metadata(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
+    if found.permissions().mode() & 0o077 != 0 {
+        return Err(format!(
+            "{} is open to other users: the socket needs a directory of mode 0700",
+            { dir.display() }
+        ));
+    }
+    if let Ok(found) = fs::symlink_metadata(path) {
+        if !found.file_type().is_socket() {
+            return Err(format!("{show} is there, and is no socket"));
+        }
+        if UnixStream::connect(path).is_ok() {
+            return Err(format!("somebody listens on {show} already"));
+        }
+        fs::remove_file(path).map_err(|error| format!("{show}: {error}"))?;
+    }
+    let listener = UnixListener::bind(path).map_err(|error| format!("{show}: {error}"))?;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600))
+        .map_err(|error| format!("{show}: {error}"))?;
+    Ok(listener)
+}
+
+/// Locks a mutex. A thread that panicked while it held the lock left the value between two steps,
+/// which is a bug of ours; the others go on.
+pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A thread that panics is a bug of ours, and leaves what it held as it was between two lines.
+    mutex
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+impl Daemon {
+    /// Takes in what the last executor left.
+    fn recover(&self) -> io::Result<()> {
+        let mut queue = locked(&self.queue);
+        let place = self.journal.place();
+        for id in place.tasks_unreadable()? {
+            warn(&journal::damaged_task(place, id));
+        }
+        for found in place.tasks_found()? {
+            let id = found.task.id;
+            let state = found.state.after_a_crash();
+            let mut at_ms = found.at_ms;
+            if let Some(outcome) = state.outcome()
+                && found.state != state
+            {
+                at_ms = clock::now_ms();
+                self.journal.put(
+                    id,
+                    "result.json",
+                    &self.record_of_loss(&found.task, outcome),
+                )?;
+                self.journal.append(id, state, at_ms)?;
+                self.journal.place().clear(id);
+            }
+            queue.insert(TaskEntry::new(Arc::new(found.task), state, at_ms), false);
+        }
+        Ok(())
+    }
+
+    /// The record of a task whose end nobody saw.
+    fn record_of_loss(&self, task: &Task, outcome: Outcome) -> String {
+        let dir = self.journal.place().dir(task.id);
+        let work = dir.join("work").exists();
+        let findings = Findings {
+            base: task.base.clone(),
+            warnings: work
+                .then(|| {
+                    format!(
+                        "what the agent has left is in {}",
+                        dir.join("work").display()
+                    )
+                })
+                .into_iter()
+                .collect(),
+            ..Findings::default()
+        };
+        let error = (outcome == Outcome::Interrupted).then(|| {
+            let what = "the executor ended while the task ran; it is not run again by itself";
+            ("interrupted", what.to_owned())
+        });
+        findings.record(&Verdict { outcome, error }, &dir.to_string_lossy())
+    }
+
+    fn start_threads(self: &Arc<Self>, signals: EndSignals, over: Sender<()>) {
+        std::thread::spawn(move || {
+            signals.wait();
+            // Nobody listens if the end has begun.
+            let _ = over.send(());
+        });
+        for _ in 0..self.policy.config.running_max {
+            let daemon = Arc::clone(self);
+            std::thread::spawn(move || {
+                loop {
+                    let task = daemon.next();
+                    job::run(&daemon, &task);
+                }
+            });
+        }
+        let daemon = Arc::clone(self);
+        std::thread::spawn(move || daemon.look_for_markers());
+        let daemon = Arc::clone(self);
+        std::thread::spawn(move || {
+            loop {
+                daemon.expire();
+                std::thread::sleep(Duration::from_millis(TASK_EXPIRY_MS));
+            }
+        });
+    }
+
+    /// The one front that started the executor, and with which it ends.
+    fn serve_stdio(self: &Arc<Self>, over: Sender<()>) {
+        let daemon = Arc::clone(self);
+        std::thread::spawn(move || {
+            let stdin = io::stdin();
+            connection::serve(&daemon, stdin.lock(), Box::new(io::stdout()), false, || {});
+            // Nobody listens if the end has begun.
+            let _ = over.send(());
+        });
+    }
+
+    /// Takes in connections of this user, as many as there may be.
+    fn accept(self: &Arc<Self>, listener: &UnixListener) {
+        for stream in listener.incoming() {
+            let Ok(stream) = stream else {
+                // Descriptors may be short for a moment.
+                std::thread::sleep(Duration::from_millis(MARKERS_MS));
+                continue;
+            };
+            let Ok((user, pid)) = process::peer(&stream) else {
+                continue;
+            };
+            let connected = self.connected.fetch_add(1, Ordering::SeqCst);
+            if user != process::user() || connected >= FRONTS_MAX {
+                self.connected.fetch_sub(1, Ordering::SeqCst);
+                continue;
+            }
+            let daemon = Arc::clone(self);
+            std::thread::spawn(move || {
+                let inside = process::descends(pid, std::process::id());
+                if let (Ok(reader), Ok(writer)) = (stream.try_clone(), stream.try_clone()) {
+                    let reader = io::BufReader::new(reader);
+                    // One that is closed already needs no closing.
+                    let close = || drop(stream.shutdown(std::net::Shutdown::Both));
+                    connection::serve(&daemon, reader, Box::new(writer), inside, close);
+                }
+                daemon.connected.fetch_sub(1, Ordering::SeqCst);
+            });
+        }
+    }
+
+    /// Waits for the next task, and begins it.
+    fn next(&self) -> Arc<Task> {
+        let mut queue = locked(&self.queue);
+        loop {
+            if let Some(id) = queue.take_next() {
+                self.set_state(&mut queue, id, TaskState::Running);
+                if let Some(entry) = queue.get(id) {
+                    return Arc::clone(&entry.task);
+                }
+            }
+            let waited = self.changed.wait(queue);
+            queue = waited.unwrap_or_else(|poisoned| poisoned.into_inner());
+        }
+    }
+
+    /// Cancels tasks that somebody at a terminal has marked.
+    fn look_for_markers(&self) {
+        loop {
+            let open = {
+                let mut queue = locked(&self.queue);
+                while queue.open().is_empty() {
+                    let waited = self.changed.wait(queue);
+                    queue = waited.unwrap_or_else(|poisoned| poisoned.into_inner());
+                }
+                queue.open()
+            };
+            self.cancel_what_is_marked(open);
+            std::thread::sleep(Duration::from_millis(MARKERS_MS));
+        }
+    }
+
+    fn cancel_what_is_marked(&self, open: Vec<TaskId>) {
+        for id in open {
+            if self.journal.place().is_asked_to_cancel(id) {
+                self.cancel(id);
+            }
+        }
+    }
+
+    /// Removes what is past its keep time.
+    pub(super) fn expire(&self) {
+        let before_ms = clock::now_ms().saturating_sub(TASK_TTL_MS);
+        let ids: Vec<TaskId> = locked(&self.queue)
+            .newest(None)
+            .iter()
+            .map(|entry| entry.task.id)
+            .collect();
+        let place = self.journal.place();
+        let bytes: HashMap<TaskId, u64> = ids.into_iter().map(|id| (id, place.bytes(id))).collect();
+        let past: Vec<Arc<Task>> = {
+            let queue = locked(&self.queue);
+            let bytes_of = |id| bytes.get(&id).copied().unwrap_or(0);
+            let past = queue.past_keeping(before_ms, bytes_of);
+            past.into_iter()
+                .filter_map(|id| Some(Arc::clone(&queue.get(id)?.task)))
+                .collect()
+        };
+        for task in past {
+            // The repository may be gone as well.
+            let repo = Repo::open_again(&task.repo_real, &self.policy.allow);
+            let _ = repo.map(|repo| self.git.unpin(&repo, task.id));
+            let mut queue = locked(&self.queue);
+            match self.journal.expire(task.id) {
+                Ok(()) => queue.remove(task.id),
+                Err(error) => warn(&format!("{} cannot be removed: {error}", task.id)),
+            }
+        }
+    }
+
+    /// Has a task ended. Tells where it stands then; none if it is not known.
+    pub(super) fn cancel(&self, id: TaskId) -> Option<TaskState> {
+        let mut queue = locked(&self.queue);
+        let entry = queue.get_mut(id)?;
+        match entry.state {
+            TaskState::Queued => {
+                let task = Arc::clone(&entry.task);
+                queue.unqueue(id);
+                let record = self.record_of_loss(&task, Outcome::Cancelled);
+                self.close(&mut queue, id, Outcome::Cancelled, &record);
+            }
+            TaskState::Running | TaskState::Verifying => {
+                entry.stop = Some(StopReason::Cancel);
+                self.set_state(&mut queue, id, TaskState::Cancelling);
+            }
+            TaskState::Cancelling | TaskState::Ended(_) => {}
+        }
+        queue.get(id).map(|entry| entry.state)
+    }
+
+    /// That a task is to end, if it is.
+    pub(super) fn stop_of(&self, id: TaskId) -> Option<StopReason> {
+        locked(&self.queue).get(id)?.stop
+    }
+
+    /// Sets a task's next state, if it may come next.
+    pub(super) fn advance(&self, id: TaskId, state: TaskState) {
+        self.set_state(&mut locked(&self.queue), id, state);
+    }
+
+    pub(super) fn set_state(&self, queue: &mut Queue, id: TaskId, state: TaskState) {
+        let Some(entry) = queue.get_mut(id) else {
+            return;
+        };
+        if !entry.state.may_become(state) {
+            return;
+        }
+        let now_ms = clock::now_ms();
+        if let Err(error) = self.journal.append(id, state, now_ms) {
+            warn(&format!("{id}: its state {state} cannot be kept: {error}"));
+        }
+        entry.state = state;
+        entry.touch(now_ms);
+        self.changed.notify_all();
+        self.tell(id);
+    }
+
+    /// Ends a task with its record.
+    pub(super) fn finish(&self, id: TaskId, outcome: Outcome, record: &str) {
+        self.close(&mut locked(&self.queue), id, outcome, record);
+    }
+
+    pub(super) fn close(&self, queue: &mut Queue, id: TaskId, outcome: Outcome, record: &str) {
+        if let Err(error) = self.journal.put(id, "result.json", record) {
+            warn(&format!("{id}: its record cannot be kept: {error}"));
+        }
+        self.set_state(queue, id, TaskState::Ended(outcome));
+    }
+
+    /// Changes what is said of a task.
+    pub(super) fn change(&self, id: TaskId, change: impl FnOnce(&mut TaskEntry)) {
+        let mut queue = locked(&self.queue);
+        if let Some(entry) = queue.get_mut(id) {
+            change(entry);
+            entry.touch(clock::now_ms());
+            self.tell(id);
+        }
+    }
+
+    /// Takes note of something that was printed.
+    pub(super) fn hear(&self, id: TaskId, phase: &str, line: Option<&str>) {
+        self.change(id, |entry| {
+            entry.last_output_ms = Some(clock::now_ms());
+            if let Some(line) = line {
+                entry.say(phase, line);
+            }
+        });
+    }
+
+    /// Wakes the connections that follow a task.
+    pub(super) fn tell(&self, id: TaskId) {
+        locked(&self.connections).retain(|front| match front.upgrade() {
+            Some(front) => {
+                front.touch(id);
+                true
+            }
+            None => false,
+        });
+    }
+
+    /// Ends what runs, and takes note of it. Nothing changes any more afterwards.
+    fn end(&self) {
+        let mut queue = locked(&self.queue);
+        process::kill_descendants(Duration::from_millis(END_MS), false);
+        let running: Vec<Arc<Task>> = queue
+            .under_way()
+            .map(|entry| Arc::clone(&entry.task))
+            .collect();
+        for task in running {
+            let state = queue.get(task.id).map(|entry| entry.state.after_a_crash());
+            if let Some(outcome) = state.and_then(TaskState::outcome) {
+                let record = self.record_of_loss(&task, outcome);
+                self.close(&mut queue, task.id, outcome, &record);
+            }
+        }
+        if let Some(path) = &self.policy.config.socket {
+            // The next executor would remove it as well, but nothing else.
+            if fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket()) {
+                let _ = fs::remove_file(path);
+            }
+        }
+        // The workers wait for the lock, and never get it.
+        std::mem::forget(queue);
+    }
+}

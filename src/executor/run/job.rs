@@ -1,0 +1,488 @@
+//! The life of one task, from its turn to its end: clone, agent, result, gates, record.
+
+use std::ffi::OsString;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::{scope, workspace};
+use crate::executor::daemon::Daemon;
+use crate::executor::json;
+use crate::executor::policy::Policy;
+use crate::executor::run::gates::Gate;
+use crate::executor::run::repo::Repo;
+use crate::executor::run::sandbox::SandboxSpec;
+use crate::executor::run::supervisor::{Ending, Program, ProgramEnd, SupervisedProgram};
+use crate::executor::run::verdict::{Claim, Findings, GateRun, end_of};
+use crate::executor::schedule::queue::StopReason;
+use crate::executor::schedule::task::{Content, Task};
+use crate::executor::store::journal::TaskLog;
+use crate::executor_protocol::sanitize::Sanitized;
+use crate::executor_protocol::state::TaskState;
+use crate::limits::{
+    EXECUTOR_MESSAGE_BYTES_MAX, GATE_TAIL_BYTES_MAX, GATES_LOG_BYTES_MAX, TASK_LOG_BYTES_MAX,
+    TASK_OUTCOME_BYTES_MAX,
+};
+use crate::wire::writer::start_of;
+
+const OUTCOME_FILE: &str = "outcome.json";
+const UNCOMMITTED: &str =
+    "the working tree has changes that are in no commit, which the task did not see";
+
+/// A task in the hands of a worker.
+struct Job<'s> {
+    daemon: &'s Daemon,
+    task: Arc<Task>,
+    dir: PathBuf,
+    /// The repository, once it is there.
+    repo: Option<Repo>,
+    deadline: Instant,
+    findings: Findings,
+}
+
+/// Does a task whose turn it is.
+pub fn run(daemon: &Daemon, task: &Arc<Task>) {
+    let config = &daemon.policy.config;
+    let deadline_s = task
+        .deadline_s
+        .unwrap_or(config.deadline_s)
+        .min(config.deadline_s);
+    let mut work = Job {
+        daemon,
+        task: Arc::clone(task),
+        dir: daemon.journal.place().dir(task.id),
+        repo: None,
+        deadline: Instant::now() + Duration::from_secs(deadline_s),
+        findings: Findings {
+            base: task.base.clone(),
+            strict_scope: config.strict_scope,
+            ..Findings::default()
+        },
+    };
+    if let Err(what) = work.prepare() {
+        work.findings.fault = Some(("workspace_failed", what));
+    } else {
+        work.run_agent();
+        daemon.advance(task.id, TaskState::Verifying);
+        if let Err(what) = work.collect() {
+            work.findings.fault = Some(("result_failed", what));
+            let left = format!(
+                "what the agent has left is in {}",
+                work.path("work").display()
+            );
+            work.findings.warnings.push(left);
+        }
+        if work.findings.before_gates().is_none() {
+            work.run_gates();
+        }
+    }
+    work.end();
+}
+
+impl Job<'_> {
+    fn say(&self, phase: &str, message: &str) {
+        self.daemon
+            .change(self.task.id, |entry| entry.say(phase, message));
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
+    }
+
+    fn prepare(&mut self) -> Result<(), String> {
+        self.say("clone", "");
+        let git = &self.daemon.git;
+        // It was looked at when the task was accepted, and has to be what it was.
+        let repo = Repo::open_again(&self.task.repo_real, &self.daemon.policy.allow);
+        let repo = repo.map_err(|_| "the repository is no longer where it was")?;
+        git.clone_at(&repo.place(), &self.path("work"), &self.task.base)?;
+        let made = fs::create_dir_all(self.path("home"));
+        made.map_err(|error| error.to_string())?;
+        let uncommitted = match git.has_uncommitted(&repo) {
+            Ok(false) => None,
+            Ok(true) => Some(UNCOMMITTED.to_owned()),
+            // The task works on the commit, whatever this is.
+            Err(what) => Some(format!("the working tree cannot be looked at: {what}")),
+        };
+        self.findings.warnings.extend(uncommitted);
+        self.repo = Some(repo);
+        if let Some(why) = &self.daemon.policy.no_sandbox {
+            let what = format!("the task ran without a sandbox: {why}");
+            self.findings.warnings.push(what);
+        }
+        Ok(())
+    }
+
+    fn run_agent(&mut self) {
+        let policy = &self.daemon.policy;
+        let (work, home) = (self.path("work"), self.path("home"));
+        let mut env = policy.environment(&home, &policy.config.pass_env);
+        env.push(("ROCCO_TASK_ID".into(), self.task.id.to_string().into()));
+        env.push(("ROCCO_OUTCOME".into(), home.join(OUTCOME_FILE).into()));
+        let mut writable = vec![work.clone(), home.clone()];
+        writable.extend(policy.config.writable.iter().cloned());
+        let program = Program {
+            argv: self.sandboxed(&policy.agent, &work, writable, true),
+            dir: work,
+            env,
+            stdin: self.path("goal"),
+        };
+        let log = TaskLog::create(self.path("log"), TASK_LOG_BYTES_MAX);
+        let ended = log.and_then(|mut log| {
+            self.say("agent", "");
+            let silence = Some(Duration::from_secs(policy.config.silence_s));
+            self.accompany(&program, "agent", self.deadline, silence, &mut log, |_| {})
+        });
+        match ended {
+            Ok(ended) => {
+                self.findings.stopped = ended.stopped;
+                self.note_left_behind("agent", &ended);
+                self.findings.agent = Some((ended.ending, ended.duration_ms));
+            }
+            Err(error) => {
+                let ending = Ending::NotStarted(error.to_string());
+                self.findings.agent = Some((ending, 0));
+            }
+        }
+        match claim(&home.join(OUTCOME_FILE)) {
+            Ok(claim) => self.findings.claim = claim,
+            Err(()) => {
+                let what = "the outcome that the agent wrote is not understood, and does not count";
+                self.findings.warnings.push(what.into());
+            }
+        }
+    }
+
+    fn note_left_behind(&mut self, who: &str, ended: &ProgramEnd) {
+        if ended.left_behind > 0 && ended.stopped.is_none() {
+            let what = format!("the {who} left {} processes behind, which were killed", {
+                ended.left_behind
+            });
+            self.findings.warnings.push(what);
+        }
+    }
+
+    /// The command that runs a program as the operator wants it.
+    fn sandboxed(
+        &self,
+        argv: &[OsString],
+        dir: &Path,
+        writable: Vec<PathBuf>,
+        network: bool,
+    ) -> Vec<OsString> {
+        let Some(sandbox) = &self.daemon.policy.sandbox else {
+            return argv.to_vec();
+        };
+        let hidden = self.daemon.journal.place().root();
+        let needed = [hidden, self.task.repo_real.as_path(), Path::new(&argv[0])];
+        let needed = needed
+            .into_iter()
+            .chain(writable.iter().map(PathBuf::as_path));
+        let own_tmp = !needed.into_iter().any(|path| path.starts_with("/tmp"));
+        let spec = SandboxSpec {
+            hidden,
+            readable: vec![self.path("git")]
+                .into_iter()
+                .filter(|path| path.exists())
+                .collect(),
+            own_tmp,
+            writable,
+            network,
+        };
+        sandbox.argv(&spec, dir, argv)
+    }
+
+    /// Runs a program to its end, or to that of its time.
+    fn accompany(
+        &self,
+        program: &Program,
+        phase: &str,
+        deadline: Instant,
+        silence: Option<Duration>,
+        log: &mut TaskLog,
+        mut hear: impl FnMut(&[u8]),
+    ) -> io::Result<ProgramEnd> {
+        let guarded = SupervisedProgram::start(program)?;
+        let heard_at = std::cell::Cell::new(Instant::now());
+        let ended = guarded.accompany(
+            |chunk| {
+                heard_at.set(Instant::now());
+                // A full disk costs the log, and not the task.
+                let _ = log.append(chunk);
+                hear(chunk);
+                let text = String::from_utf8_lossy(end_of_bytes(chunk)).into_owned();
+                let line = text.lines().rev().find(|line| !line.trim().is_empty());
+                self.daemon.hear(self.task.id, phase, line);
+            },
+            || {
+                let now = Instant::now();
+                let silent = silence.is_some_and(|bound| now - heard_at.get() > bound);
+                let cancelled = self.daemon.stop_of(self.task.id);
+                cancelled
+                    .or((now > deadline).then_some(StopReason::Deadline))
+                    .or(silent.then_some(StopReason::Silence))
+            },
+        );
+        Ok(ended)
+    }
+
+    /// Takes in what the agent made of the files, with a git directory that it has never seen.
+    fn collect(&mut self) -> Result<(), String> {
+        self.say("collect", "");
+        let (git, task) = (&self.daemon.git, Arc::clone(&self.task));
+        let (work, own) = (self.path("work"), self.path("git"));
+        if !workspace::is_plain_dir(&work) {
+            return Err("the agent has put something else in the place of its clone".into());
+        }
+        for place in workspace::ready(&work, &self.path("nested"))? {
+            let what = format!("{place} is a repository of its own; its files were taken as files");
+            self.findings.warnings.push(what);
+        }
+        let repo = self.repo.as_ref().ok_or("there is no repository")?;
+        git.bare_clone(&repo.place(), &own)?;
+        let title = task
+            .content
+            .goal
+            .lines()
+            .find(|line| !line.trim().is_empty());
+        let title = start_of(title.unwrap_or_default().trim(), 72);
+        let message = format!("{title}\n\nRocco-Task: {}", task.id);
+        let head = git.commit_files(&own, &work, &task.base, &message)?;
+        let Some(head) = head else { return Ok(()) };
+        git.deliver(&own, repo, task.id, &task.base)?;
+        let changes = git.changes(repo, &task.base, &head)?;
+        git.diff(repo, &task.base, &head, &self.path("diff.patch"))?;
+        for path in git.links_out(repo, &changes, &own.join("links"))? {
+            let what = format!("{path} is a symbolic link that leads out of the repository");
+            self.findings.warnings.push(what);
+        }
+        self.findings.diffstat = git.diffstat(repo, &task.base, &head)?;
+        self.findings.result_ref = Some(workspace::result_ref(task.id));
+        if let Some(files) = &task.content.files {
+            let paths = changes.iter().map(|change| &change.path);
+            let outside = paths.filter(|path| !scope::covers(files, path));
+            self.findings.out_of_scope = outside.cloned().collect();
+        }
+        self.findings.changes = changes;
+        self.findings.head = Some(head);
+        Ok(())
+    }
+
+    /// Runs the gates on a checkout of the very commit that is the result.
+    fn run_gates(&mut self) {
+        let policy: &Policy = &self.daemon.policy;
+        let names = self.task.content.gates();
+        let gates: Vec<&Gate> = names.iter().filter_map(|name| policy.gate(name)).collect();
+        if gates.is_empty() {
+            return;
+        }
+        self.findings
+            .warnings
+            .extend(touched(&gates, &self.findings));
+        let commit = self
+            .findings
+            .head
+            .clone()
+            .unwrap_or_else(|| self.task.base.clone());
+        let check = self.path("check");
+        let made = self
+            .daemon
+            .git
+            .clone_at(&self.path("git"), &check, &commit)
+            .and_then(|()| {
+                let log = TaskLog::create(self.path("gates"), GATES_LOG_BYTES_MAX);
+                log.map_err(|error| error.to_string())
+            });
+        let mut log = match made {
+            Ok(log) => log,
+            Err(what) => {
+                self.findings.fault = Some(("gates_failed", what));
+                return;
+            }
+        };
+        for gate in gates {
+            match self.run_gate(gate, &check, &mut log) {
+                Ok(run) => self.findings.gates.push(run),
+                Err(error) => self.findings.fault = Some(("gates_failed", error.to_string())),
+            }
+            if self.findings.stopped.is_some() || self.findings.fault.is_some() {
+                return;
+            }
+        }
+    }
+
+    fn run_gate(&mut self, gate: &Gate, check: &Path, log: &mut TaskLog) -> io::Result<GateRun> {
+        let home = self.path("home-gates");
+        fs::create_dir_all(&home)?;
+        let argv: Vec<OsString> = gate.argv.iter().map(OsString::from).collect();
+        let program = Program {
+            argv: self.sandboxed(&argv, check, vec![check.to_owned(), home.clone()], false),
+            dir: check.to_owned(),
+            env: self.daemon.policy.environment(&home, &gate.pass_env),
+            stdin: "/dev/null".into(),
+        };
+        log.append(format!("== {}: {}\n", gate.name, gate.argv.join(" ")).as_bytes())?;
+        self.say(&gate.name, "");
+        let timeout = Instant::now() + Duration::from_secs(gate.timeout_s);
+        let mut heard = Vec::new();
+        let until = timeout.min(self.deadline);
+        let ended = self.accompany(&program, &gate.name, until, None, log, |chunk| {
+            heard.extend_from_slice(chunk);
+            let surplus = heard.len().saturating_sub(GATES_LOG_BYTES_MAX as usize);
+            heard.drain(..surplus);
+        })?;
+        self.note_left_behind(&format!("gate {}", gate.name), &ended);
+        // A gate that is out of time fails; a task that is ends with it.
+        let of_task = |stop: &StopReason| *stop == StopReason::Cancel || self.deadline <= timeout;
+        self.findings.stopped = ended.stopped.filter(of_task);
+        let heard = String::from_utf8_lossy(&heard);
+        let tests = gate.runner.map(|runner| runner.count(&heard));
+        let stopped = ended.stopped.is_some();
+        let refusal = GateRun::refusal_of(&ended.ending, stopped, tests, gate.timeout_s);
+        let word = refusal.as_deref().unwrap_or("passed");
+        log.append(format!("== {}: {word}\n", gate.name).as_bytes())?;
+        Ok(GateRun {
+            name: gate.name.clone(),
+            argv: gate.argv.clone(),
+            ending: ended.ending,
+            duration_ms: ended.duration_ms,
+            tests,
+            refusal,
+            tail: Sanitized::new(end_of(&heard, GATE_TAIL_BYTES_MAX), GATE_TAIL_BYTES_MAX)
+                .to_string(),
+        })
+    }
+
+    /// Tells how it ended, and removes what nobody needs any more.
+    fn end(mut self) {
+        // Somebody may have cancelled it between two programs.
+        self.findings.stopped = self.findings.stopped.or(self.daemon.stop_of(self.task.id));
+        let verdict = self.findings.verdict();
+        let succeeded = TaskState::Ended(verdict.outcome)
+            == TaskState::Ended(crate::executor_protocol::state::Outcome::Succeeded);
+        self.daemon.journal.place().clear(self.task.id);
+        if succeeded {
+            // The result is in the user's repository; what cannot be removed goes with the record.
+            let _ = fs::remove_dir_all(self.path("work"));
+            let _ = fs::remove_dir_all(self.path("nested"));
+        }
+        if succeeded || self.findings.result_ref.is_some() {
+            let git = &self.daemon.git;
+            let unpinned = self.repo.iter().map(|repo| git.unpin(repo, self.task.id));
+            self.findings
+                .warnings
+                .extend(unpinned.filter_map(Result::err));
+        }
+        let record = self.findings.record(&verdict, &self.dir.to_string_lossy());
+        self.daemon.finish(self.task.id, verdict.outcome, &record);
+    }
+}
+
+fn end_of_bytes(chunk: &[u8]) -> &[u8] {
+    &chunk[chunk.len().saturating_sub(8 * EXECUTOR_MESSAGE_BYTES_MAX)..]
+}
+
+/// Which gates are no longer what the operator knew, since the task changed what they run.
+fn touched(gates: &[&Gate], findings: &Findings) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for gate in gates {
+        let runs: Vec<String> = gate.files.iter().chain(&gate.argv[..1]).cloned().collect();
+        let paths = findings.changes.iter().map(|change| change.path.as_str());
+        let changed: Vec<&str> = paths.filter(|path| scope::covers(&runs, path)).collect();
+        if !changed.is_empty() {
+            let (paths, name) = (changed.join(", "), &gate.name);
+            let what = format!("gate_touched: the gate {name} runs what the task changed: {paths}");
+            warnings.push(what);
+        }
+    }
+    warnings
+}
+
+/// What the agent says, if it has put something where it was told to. It is understood in a plain
+/// file alone.
+fn claim(path: &Path) -> Result<Option<Claim>, ()> {
+    let mut options = OpenOptions::new();
+    options
+        .read(true)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
+    let file = match options.open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        file => file.map_err(drop)?,
+    };
+    if !file.metadata().map_err(drop)?.is_file() {
+        return Err(());
+    }
+    let mut text = Vec::new();
+    let mut part = file.take(TASK_OUTCOME_BYTES_MAX as u64);
+    part.read_to_end(&mut text).map_err(drop)?;
+    Claim::read(&text).map(Some).ok_or(())
+}
+
+/// What the agent reads: the goal, its bounds, and how to say what is not in its edits.
+pub fn instructions(content: &Content, before: Option<&PreviousTask>) -> String {
+    let mut text = content.goal.trim_end().to_owned() + "\n";
+    if let Some(before) = before {
+        text += &format!(
+            "\nThis continues an earlier task, whose goal was:\n{}\n",
+            before.goal
+        );
+        if let Some(question) = &before.question {
+            text += &format!("It ended with the question:\n{question}\n");
+        } else if let Some(summary) = &before.summary {
+            text += &format!("It ended with the words:\n{summary}\n");
+        }
+    }
+    match content.files.as_deref() {
+        None => {}
+        Some([]) => text += "\nNo file may be changed.\n",
+        Some(files) => {
+            text += "\nOnly these files may be changed:\n";
+            files.iter().for_each(|file| text += &format!("- {file}\n"));
+        }
+    }
+    let words: Vec<&str> = content.words().collect();
+    if !words.is_empty() {
+        text += "\nIt is done when:\n";
+        words.iter().for_each(|word| text += &format!("- {word}\n"));
+    }
+    let gates = content.gates();
+    if !gates.is_empty() {
+        text += &format!(
+            "\nThese checks are run when you have ended: {}\n",
+            gates.join(", ")
+        );
+    }
+    text + "\nEdit the files in the current directory; there is no need to commit. Nobody answers \
+            questions while you work. If nothing needs to be changed, or if you cannot go on \
+            without an answer, write a JSON object into the file that the environment variable \
+            ROCCO_OUTCOME names: {\"outcome\":\"no_change_needed\",\"summary\":\"...\"} or \
+            {\"outcome\":\"needs_input\",\"question\":\"...\"}. In any other case you may write \
+            {\"outcome\":\"done\",\"summary\":\"...\"} there.\n"
+}
+
+/// What is known of an earlier task that is continued.
+#[derive(Debug)]
+pub struct PreviousTask {
+    goal: String,
+    question: Option<String>,
+    summary: Option<String>,
+}
+
+impl PreviousTask {
+    /// Of its goal and its record.
+    pub fn from_record(goal: &str, record: &[u8]) -> Self {
+        let texts = json::with(record, |record| {
+            let text = |name| json::text(record, name).map(str::to_owned);
+            (text("question"), text("summary"))
+        });
+        let (question, summary) = texts.unwrap_or_default();
+        Self {
+            goal: goal.to_owned(),
+            question,
+            summary,
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! What happens to one task, in order: [`job`] is the whole, [`repo`] and [`workspace`] are git,
+//! [`supervisor`] and [`process`] start what is run and end it, [`sandbox`] stands around it,
+//! [`gates`] and [`scope`] are what a result is held to, and [`verdict`] says what became of it.
+
+pub mod gates;
+pub mod job;
+pub mod process;
+pub mod repo;
+pub mod sandbox;
+pub mod scope;
+pub mod supervisor;
+pub mod verdict;
+pub mod workspace;

@@ -1,0 +1,376 @@
+//! Processes and the trees that grow from them: started without a shell, ended to the last leaf.
+//! The only file of the executor that talks to the system without the standard library.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// Children that this process has started itself. Those that it has come by, as the reaper of what
+/// its tasks leave behind, are not among them.
+static OWN: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+
+fn own() -> std::sync::MutexGuard<'static, Vec<u32>> {
+    OWN.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Starts a child that is known to be one's own.
+pub fn spawn(command: &mut Command) -> io::Result<Child> {
+    let mut own = own();
+    let child = command.spawn()?;
+    own.push(child.id());
+    Ok(child)
+}
+
+/// Waits for a child's end, and lets go of it.
+pub fn wait(child: &mut Child) -> io::Result<std::process::ExitStatus> {
+    let status = child.wait()?;
+    own().retain(|pid| *pid != child.id());
+    Ok(status)
+}
+
+/// Runs a program to its end, and takes what it prints, to a bound. What it reads is for the caller
+/// to say. A program that takes too long is ended with its process group.
+pub fn output(command: &mut Command, limit: Duration, bytes_max: u64) -> io::Result<Output> {
+    command.process_group(0);
+    command.stderr(Stdio::piped());
+    let mut child = spawn(command)?;
+    let reader = |stream: Option<Box<dyn io::Read + Send>>| {
+        std::thread::spawn(move || {
+            let mut bytes = Vec::new();
+            if let Some(stream) = stream {
+                // What was read counts, and the rest is left to the exit status.
+                let _ = stream.take(bytes_max).read_to_end(&mut bytes);
+            }
+            bytes
+        })
+    };
+    let stdout = reader(child.stdout.take().map(|pipe| Box::new(pipe) as _));
+    let stderr = reader(child.stderr.take().map(|pipe| Box::new(pipe) as _));
+    let started = Instant::now();
+    while child.try_wait()?.is_none() {
+        if started.elapsed() > limit {
+            kill_group(child.id(), libc::SIGKILL);
+            wait(&mut child)?;
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let status = wait(&mut child)?;
+    Ok(Output {
+        status,
+        stdout: stdout.join().unwrap_or_default(),
+        stderr: stderr.join().unwrap_or_default(),
+    })
+}
+
+/// Puts the child that a command starts into a session of its own.
+pub fn in_own_session(command: &mut Command) {
+    // SAFETY: between fork and exec only a system call is made that takes nothing.
+    unsafe {
+        command.pre_exec(|| match libc::setsid() {
+            -1 => Err(io::Error::last_os_error()),
+            _ => Ok(()),
+        });
+    }
+}
+
+/// Has the child that a command starts killed when this thread ends.
+pub fn dying_with_this(command: &mut Command) {
+    let this = std::process::id();
+    // SAFETY: between fork and exec only system calls are made, which are safe there: prctl(2)
+    // takes integers, getppid(2) nothing.
+    unsafe {
+        command.pre_exec(move || {
+            if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0 {
+                return Err(io::Error::last_os_error());
+            }
+            // The parent may have died before.
+            match u32::try_from(libc::getppid()) {
+                Ok(parent) if parent == this => Ok(()),
+                _ => Err(io::ErrorKind::BrokenPipe.into()),
+            }
+        });
+    }
+}
+
+/// Has processes whose parent dies become children of this one, if they descend from it.
+pub fn adopt_orphans() -> io::Result<()> {
+    // SAFETY: prctl(2) takes integers here.
+    match unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Sends a signal to a process. One that is gone needs none.
+pub fn kill(pid: u32, signal: i32) {
+    if let Ok(pid) = libc::pid_t::try_from(pid)
+        && pid > 1
+    {
+        // SAFETY: kill(2) takes two integers.
+        unsafe { libc::kill(pid, signal) };
+    }
+}
+
+/// Sends a signal to a process group.
+pub fn kill_group(pid: u32, signal: i32) {
+    if let Ok(pid) = libc::pid_t::try_from(pid)
+        && pid > 1
+    {
+        // SAFETY: kill(2) takes two integers.
+        unsafe { libc::kill(-pid, signal) };
+    }
+}
+
+/// How a child ended: its exit code, or the signal that ended it.
+pub type Status = Result<i32, i32>;
+
+/// Waits for the end of any child, or, without patience, looks for one. None if there is none.
+pub fn reap(patient: bool) -> Option<(u32, Status)> {
+    let mut status = 0;
+    let flags = if patient { 0 } else { libc::WNOHANG };
+    loop {
+        // SAFETY: the pointer is to a live integer.
+        let pid = unsafe { libc::waitpid(-1, &raw mut status, flags) };
+        if pid == -1 && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted {
+            continue;
+        }
+        let pid = u32::try_from(pid).ok().filter(|pid| *pid > 0)?;
+        let ended = if libc::WIFSIGNALED(status) {
+            Err(libc::WTERMSIG(status))
+        } else {
+            Ok(libc::WEXITSTATUS(status))
+        };
+        return Some((pid, ended));
+    }
+}
+
+fn reap_one(pid: u32) {
+    if let Ok(pid) = libc::pid_t::try_from(pid) {
+        // SAFETY: the pointer may be null, and the others are integers.
+        unsafe { libc::waitpid(pid, std::ptr::null_mut(), libc::WNOHANG) };
+    }
+}
+
+/// Locks a file for this process, without waiting. The lock ends with the file, or the process.
+pub fn lock(file: &File) -> io::Result<()> {
+    // SAFETY: flock(2) takes a descriptor that is open for the call, and an integer.
+    match unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// The user that this process acts as.
+pub fn user() -> u32 {
+    // SAFETY: geteuid(2) takes nothing and cannot fail.
+    unsafe { libc::geteuid() }
+}
+
+/// The user and the process at the other end of a socket.
+pub fn peer(stream: &UnixStream) -> io::Result<(u32, u32)> {
+    let mut peer = libc::ucred {
+        pid: 0,
+        uid: u32::MAX,
+        gid: 0,
+    };
+    let mut bytes = size_of::<libc::ucred>() as libc::socklen_t;
+    // SAFETY: the pointers are to a live value and to its size.
+    let outcome = unsafe {
+        let (level, name) = (libc::SOL_SOCKET, libc::SO_PEERCRED);
+        let value = (&raw mut peer).cast();
+        libc::getsockopt(stream.as_raw_fd(), level, name, value, &raw mut bytes)
+    };
+    match outcome {
+        0 => Ok((peer.uid, u32::try_from(peer.pid).unwrap_or(0))),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Signals that end the executor, kept from every thread so that one of them can wait for them.
+#[derive(Clone, Copy)]
+pub struct EndSignals(libc::sigset_t);
+
+impl std::fmt::Debug for EndSignals {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("EndSignals")
+    }
+}
+
+impl EndSignals {
+    /// Keeps them from this thread and those that it starts.
+    pub fn block() -> io::Result<Self> {
+        // SAFETY: a set of zeros is a value of the type, and is emptied right away.
+        let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
+        // SAFETY: the pointers are to a live set or null, and the numbers are those of signals.
+        let outcome = unsafe {
+            libc::sigemptyset(&raw mut set);
+            for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
+                libc::sigaddset(&raw mut set, signal);
+            }
+            libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut())
+        };
+        match outcome {
+            0 => Ok(Self(set)),
+            error => Err(io::Error::from_raw_os_error(error)),
+        }
+    }
+
+    /// Waits for one of them.
+    pub fn wait(&self) {
+        let mut signal = 0;
+        // SAFETY: the pointers are to a live set and a live integer.
+        unsafe { libc::sigwait(&raw const self.0, &raw mut signal) };
+    }
+}
+
+/// The parent of every process that has not ended.
+fn parents() -> HashMap<u32, u32> {
+    let mut parents = HashMap::new();
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let pid = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse().ok());
+        if let Some(pid) = pid
+            && let Some(parent) = parent(pid)
+        {
+            parents.insert(pid, parent);
+        }
+    }
+    parents
+}
+
+/// The parent of a process that has not ended (proc_pid_stat(5)).
+fn parent(pid: u32) -> Option<u32> {
+    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    // The program's name is in brackets and may hold some itself.
+    let behind = &stat[memchr::memrchr(b')', &stat)? + 1..];
+    let mut words = std::str::from_utf8(behind).ok()?.split_whitespace();
+    match words.next()? {
+        "Z" | "X" => None,
+        _ => words.next()?.parse().ok(),
+    }
+}
+
+/// Whether a process descends from another, or is it.
+pub fn descends(mut pid: u32, from: u32) -> bool {
+    const GENERATIONS_MAX: usize = 1024;
+    for _ in 0..GENERATIONS_MAX {
+        if pid == from {
+            return true;
+        }
+        match parent(pid) {
+            Some(parent) if parent > 1 => pid = parent,
+            _ => return false,
+        }
+    }
+    false
+}
+
+/// All that descends from this process and has not ended, parents before their children.
+pub fn descendants() -> Vec<u32> {
+    let mut rest = parents();
+    let mut found = vec![std::process::id()];
+    let mut looked = 0;
+    while looked < found.len() {
+        let parent = found[looked];
+        found.extend(
+            rest.iter()
+                .filter(|(_, of)| **of == parent)
+                .map(|(pid, _)| *pid),
+        );
+        rest.retain(|_, of| *of != parent);
+        looked += 1;
+    }
+    found.remove(0);
+    found
+}
+
+/// Kills all that descends from this process, until nothing is left or the time is up. Tells how
+/// many there were at first.
+pub fn kill_descendants(limit: Duration, reaping: bool) -> usize {
+    let started = Instant::now();
+    let mut first = None;
+    loop {
+        let found = descendants();
+        let first = *first.get_or_insert(found.len());
+        if reaping {
+            while reap(false).is_some() {}
+        }
+        if found.is_empty() || started.elapsed() > limit {
+            return first;
+        }
+        for pid in found {
+            kill(pid, libc::SIGKILL);
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Kills children that this process has come by and not started: what a task has left behind whose
+/// guard was killed.
+pub fn kill_strays(limit: Duration) {
+    let this = std::process::id();
+    let started = Instant::now();
+    let mut killed: Vec<u32> = Vec::new();
+    loop {
+        killed.iter().for_each(|pid| reap_one(*pid));
+        let strays: Vec<u32> = {
+            let own = own();
+            let of_this = parents().into_iter().filter(|(_, parent)| *parent == this);
+            of_this
+                .map(|(pid, _)| pid)
+                .filter(|pid| !own.contains(pid))
+                .collect()
+        };
+        if strays.is_empty() || started.elapsed() > limit {
+            return;
+        }
+        for pid in strays {
+            kill(pid, libc::SIGKILL);
+            if !killed.contains(&pid) {
+                killed.push(pid);
+            }
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_takes_too_long_is_ended_with_its_group() {
+        let mut command = Command::new("sleep");
+        command.arg("3600").stdout(Stdio::piped());
+        let outcome = output(&mut command, Duration::from_millis(20), 1024);
+        assert_eq!(
+            outcome.map(drop).map_err(|error| error.kind()),
+            Err(io::ErrorKind::TimedOut)
+        );
+        let this = std::process::id();
+        let left = parents().into_iter().filter(|(pid, parent)| {
+            let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+            *parent == this && name == "sleep\n"
+        });
+        assert_eq!(left.count(), 0);
+    }
+
+    #[test]
+    fn output_is_taken_to_its_bound() {
+        let mut command = Command::new("head");
+        command
+            .args(["-c", "100", "/dev/zero"])
+            .stdout(Stdio::piped());
+        let output = output(&mut command, Duration::from_secs(3600), 10);
+        assert_eq!(output.map(|output| output.stdout.len()).ok(), Some(10));
+    }
+}

@@ -1,0 +1,530 @@
+//! What became of a task: judged by what the executor has seen itself, and written as its record.
+//! No I/O.
+
+use crate::executor::json;
+use crate::executor::run::gates::TestCount;
+use crate::executor::run::supervisor::Ending;
+use crate::executor::run::workspace::FileChange;
+use crate::executor::schedule::queue::StopReason;
+use crate::executor_protocol::sanitize::Sanitized;
+use crate::executor_protocol::state::{Outcome, TaskState};
+use crate::limits::{
+    EXECUTOR_RECORD_BYTES_MAX, GATE_TAIL_BYTES_MAX, TASK_PATHS_LISTED_MAX, TASK_SUMMARY_BYTES_MAX,
+};
+use crate::wire::writer::{ObjectWriter, start_of};
+
+/// What an agent says of its own work, in the file that `ROCCO_OUTCOME` names.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Claim {
+    /// Nothing needs to be changed.
+    pub no_change_needed: bool,
+    /// It cannot go on without an answer.
+    pub needs_input: bool,
+    /// What it did.
+    pub summary: Option<String>,
+    /// What it needs to know.
+    pub question: Option<String>,
+}
+
+impl Claim {
+    /// Reads the file's text. What is not understood is no claim.
+    pub fn read(text: &[u8]) -> Option<Self> {
+        json::with(text, |object| {
+            let outcome = json::text(object, "outcome")?;
+            let plain = |name| {
+                let text = json::text(object, name)?;
+                Some(Sanitized::new(text, TASK_SUMMARY_BYTES_MAX).to_string())
+            };
+            Some(Self {
+                no_change_needed: outcome == "no_change_needed",
+                needs_input: outcome == "needs_input",
+                summary: plain("summary"),
+                question: plain("question"),
+            })
+        })?
+    }
+}
+
+/// A gate that ran.
+#[derive(Debug, Clone)]
+pub struct GateRun {
+    /// Its name.
+    pub name: String,
+    /// What was run.
+    pub argv: Vec<String>,
+    /// How it ended.
+    pub ending: Ending,
+    /// How long it took.
+    pub duration_ms: u64,
+    /// The tests that it ran, if they can be counted.
+    pub tests: Option<TestCount>,
+    /// Why it did not pass, if it did not.
+    pub refusal: Option<String>,
+    /// The end of its output.
+    pub tail: String,
+}
+
+impl GateRun {
+    /// Whether the exit code and the tests allow it to pass; why not otherwise.
+    pub fn refusal_of(
+        ending: &Ending,
+        stopped: bool,
+        tests: Option<TestCount>,
+        timeout_s: u64,
+    ) -> Option<String> {
+        match (ending, tests) {
+            _ if stopped => Some(format!("did not end within {timeout_s} s")),
+            (
+                Ending::Exited(0),
+                Some(TestCount {
+                    passed: 0,
+                    failed: 0,
+                }),
+            ) => Some("ran no test at all".into()),
+            (Ending::Exited(0), Some(TestCount { failed: 1.., .. })) => {
+                Some("tells of tests that failed".into())
+            }
+            (Ending::Exited(0), _) => None,
+            (Ending::Exited(code), _) => Some(format!("ended with exit code {code}")),
+            (Ending::Signalled(signal), _) => Some(format!("was ended by signal {signal}")),
+            (Ending::NotStarted(why), _) => Some(format!("cannot be started: {why}")),
+            (Ending::Unknown, _) => Some("ended in an unknown way".into()),
+        }
+    }
+}
+
+/// All that is known of a task when it ends.
+#[derive(Debug, Default)]
+pub struct Findings {
+    /// That it was ended, and why.
+    pub stopped: Option<StopReason>,
+    /// How the agent ended, and after how many milliseconds.
+    pub agent: Option<(Ending, u64)>,
+    /// What the agent says.
+    pub claim: Option<Claim>,
+    /// What kept the executor itself from doing its part: a code and a sentence.
+    pub fault: Option<(&'static str, String)>,
+    /// Where the work started.
+    pub base: String,
+    /// Where it ended, if anything was changed.
+    pub head: Option<String>,
+    /// Under which ref it can be had.
+    pub result_ref: Option<String>,
+    /// How much was changed, in a line.
+    pub diffstat: String,
+    /// What was changed.
+    pub changes: Vec<FileChange>,
+    /// What was changed and not declared.
+    pub out_of_scope: Vec<String>,
+    /// Whether that is a failure.
+    pub strict_scope: bool,
+    /// The gates that ran.
+    pub gates: Vec<GateRun>,
+    /// Sentences that a person should read.
+    pub warnings: Vec<String>,
+}
+
+/// How a task ended, and why it did not succeed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// A code and a sentence.
+    pub error: Option<(&'static str, String)>,
+}
+
+impl Findings {
+    /// The verdict, as far as it does not depend on gates. None if they decide.
+    pub fn before_gates(&self) -> Option<Verdict> {
+        let failed = |code, what: String| Some(ended(Outcome::Failed, code, what));
+        match self.stopped {
+            Some(StopReason::Cancel) => {
+                return Some(Verdict {
+                    outcome: Outcome::Cancelled,
+                    error: None,
+                });
+            }
+            Some(StopReason::Deadline) => {
+                let what = "it ran for as long as it may".into();
+                return Some(ended(Outcome::TimedOut, "deadline", what));
+            }
+            Some(StopReason::Silence) => {
+                let what = "its agent said nothing for too long".into();
+                return Some(ended(Outcome::TimedOut, "silence", what));
+            }
+            None => {}
+        }
+        if let Some((code, what)) = &self.fault {
+            return failed(code, what.clone());
+        }
+        let claim = self.claim.clone().unwrap_or_default();
+        if claim.needs_input {
+            let what = "the agent cannot go on without an answer".into();
+            return Some(ended(Outcome::NeedsInput, "needs_input", what));
+        }
+        match self.agent.as_ref().map(|(ending, _)| ending) {
+            Some(Ending::Exited(0)) => {}
+            Some(Ending::Exited(code)) => {
+                return failed(
+                    "agent_failed",
+                    format!("the agent ended with exit code {code}"),
+                );
+            }
+            Some(Ending::Signalled(signal)) => {
+                return failed(
+                    "agent_failed",
+                    format!("the agent was ended by signal {signal}"),
+                );
+            }
+            Some(Ending::NotStarted(why)) => {
+                return failed(
+                    "agent_not_started",
+                    format!("the agent cannot be started: {why}"),
+                );
+            }
+            Some(Ending::Unknown) | None => {
+                return failed("agent_lost", "nobody saw how the agent ended".into());
+            }
+        }
+        if self.changes.is_empty() && !claim.no_change_needed {
+            let what = "the agent ended without changing anything and did not say that nothing \
+                        needs to be changed";
+            return failed("no_changes", what.into());
+        }
+        if self.strict_scope && !self.out_of_scope.is_empty() {
+            let paths = self.out_of_scope.join(", ");
+            let what = format!("files outside of the declared scope were changed: {paths}");
+            return failed("out_of_scope", start_of(&what, 512).to_owned());
+        }
+        None
+    }
+
+    /// The verdict, when gates have run as far as they were to.
+    pub fn verdict(&self) -> Verdict {
+        if let Some(verdict) = self.before_gates() {
+            return verdict;
+        }
+        let refused = self.gates.iter().find(|gate| gate.refusal.is_some());
+        match refused.and_then(|gate| Some((&gate.name, gate.refusal.as_ref()?))) {
+            Some((name, why)) => ended(
+                Outcome::Failed,
+                "gate_failed",
+                format!("the gate {name} {why}"),
+            ),
+            None => Verdict {
+                outcome: Outcome::Succeeded,
+                error: None,
+            },
+        }
+    }
+
+    /// What the gates say: `none` if there was none, so that nothing is called verified which is
+    /// not.
+    pub fn verification(&self) -> &'static str {
+        match self.gates.iter().all(|gate| gate.refusal.is_none()) {
+            _ if self.gates.is_empty() => "none",
+            true => "passed",
+            false => "failed",
+        }
+    }
+
+    /// The record, cut to its bound: lists first lose their ends.
+    pub fn record(&self, verdict: &Verdict, dir: &str) -> String {
+        let mut paths_max = TASK_PATHS_LISTED_MAX;
+        loop {
+            let record = json::object(|object| self.write(object, verdict, dir, paths_max));
+            if record.len() <= EXECUTOR_RECORD_BYTES_MAX || paths_max == 0 {
+                return record;
+            }
+            paths_max /= 2;
+        }
+    }
+
+    fn write(&self, object: &mut ObjectWriter<'_>, verdict: &Verdict, dir: &str, paths_max: usize) {
+        object.string("outcome", TaskState::Ended(verdict.outcome).name());
+        object.string("verification", self.verification());
+        if let Some((code, what)) = &verdict.error {
+            object.object("error", |error| {
+                error.string("code", code);
+                error.string("message", start_of(what, 1024));
+            });
+        }
+        let claim = self.claim.clone().unwrap_or_default();
+        if let Some(summary) = &claim.summary {
+            object.string("summary", summary);
+        }
+        if claim.needs_input {
+            let question = claim.question.as_deref().unwrap_or("it gave no question");
+            object.string("question", question);
+        }
+        object.string("base_commit", &self.base);
+        if let Some(head) = &self.head {
+            object.string("head_commit", head);
+        }
+        if let Some(result_ref) = &self.result_ref {
+            object.string("ref", result_ref);
+            object.string("diffstat", &self.diffstat);
+        }
+        self.write_lists(object, paths_max);
+        if let Some((ending, duration_ms)) = &self.agent {
+            object.object("agent", |agent| write_ending(agent, ending, *duration_ms));
+        }
+        object.object("artifacts", |artifacts| {
+            artifacts.string("dir", dir);
+            if self.result_ref.is_some() {
+                artifacts.string("diff", &format!("{dir}/diff.patch"));
+            }
+            artifacts.string("log", &format!("{dir}/log"));
+        });
+        let unlisted = self.changes.len().saturating_sub(paths_max);
+        let unlisted = (unlisted > 0).then(|| format!("{unlisted} more files were changed"));
+        let warnings = self.warnings.iter().take(15).cloned().chain(unlisted);
+        object.array("warnings", |list| {
+            for warning in warnings {
+                list.string(start_of(&warning, 512));
+            }
+        });
+    }
+
+    fn write_lists(&self, object: &mut ObjectWriter<'_>, paths_max: usize) {
+        object.array("files", |files| {
+            for change in self.changes.iter().take(paths_max) {
+                files.object(|file| {
+                    file.string("path", &change.path);
+                    file.string("status", &change.status);
+                    if let Some(added) = change.added {
+                        file.unsigned("added", added);
+                    }
+                    if let Some(removed) = change.removed {
+                        file.unsigned("removed", removed);
+                    }
+                });
+            }
+        });
+        json::list(
+            object,
+            "out_of_scope",
+            self.out_of_scope.iter().take(paths_max),
+        );
+        // 32 whole tails would fill the record.
+        let tail_bytes = GATE_TAIL_BYTES_MAX / self.gates.len().div_ceil(4).max(1);
+        object.array("gates", |gates| {
+            for gate in &self.gates {
+                gates.object(|object| write_gate(object, gate, tail_bytes));
+            }
+        });
+    }
+}
+
+fn write_gate(object: &mut ObjectWriter<'_>, gate: &GateRun, tail_bytes: usize) {
+    object.string("name", &gate.name);
+    if gate.argv.iter().map(String::len).sum::<usize>() < 512 {
+        json::list(object, "argv", &gate.argv);
+    }
+    write_ending(object, &gate.ending, gate.duration_ms);
+    object.boolean("passed", gate.refusal.is_none());
+    if let Some(tests) = gate.tests {
+        object.object("tests", |object| {
+            object.unsigned("passed", tests.passed);
+            object.unsigned("failed", tests.failed);
+        });
+    }
+    object.string("tail", end_of(&gate.tail, tail_bytes));
+}
+
+fn write_ending(object: &mut ObjectWriter<'_>, ending: &Ending, duration_ms: u64) {
+    match ending {
+        Ending::Exited(code) => object.signed("exit_code", i64::from(*code)),
+        Ending::Signalled(signal) => object.signed("signal", i64::from(*signal)),
+        Ending::NotStarted(_) | Ending::Unknown => {}
+    }
+    object.unsigned("duration_ms", duration_ms);
+}
+
+fn ended(outcome: Outcome, code: &'static str, what: String) -> Verdict {
+    Verdict {
+        outcome,
+        error: Some((code, what)),
+    }
+}
+
+/// The longest end of a text that has at most so many bytes and starts between two characters.
+pub fn end_of(text: &str, bytes: usize) -> &str {
+    let mut start = text.len().saturating_sub(bytes);
+    while !text.is_char_boundary(start) {
+        start += 1;
+    }
+    &text[start..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn change(path: &str) -> FileChange {
+        FileChange {
+            path: path.into(),
+            status: "M".into(),
+            added: Some(1),
+            removed: Some(0),
+            link: None,
+        }
+    }
+
+    fn gate(refusal: Option<&str>) -> GateRun {
+        GateRun {
+            name: "test".into(),
+            argv: vec!["t".into()],
+            ending: Ending::Exited(0),
+            duration_ms: 1,
+            tests: None,
+            refusal: refusal.map(str::to_owned),
+            tail: "x".repeat(5000),
+        }
+    }
+
+    fn worked() -> Findings {
+        Findings {
+            agent: Some((Ending::Exited(0), 5)),
+            changes: vec![change("a")],
+            ..Findings::default()
+        }
+    }
+
+    fn judged(findings: &Findings) -> (Outcome, &'static str, &'static str) {
+        let verdict = findings.verdict();
+        let code = verdict.error.map_or("", |(code, _)| code);
+        (verdict.outcome, code, findings.verification())
+    }
+
+    #[test]
+    fn success_needs_what_was_seen() {
+        use Outcome::{Cancelled, Failed, NeedsInput, Succeeded, TimedOut};
+        let claim = |text: &str| Claim::read(text.as_bytes());
+        assert_eq!(judged(&worked()), (Succeeded, "", "none"));
+        assert_eq!(
+            judged(&Findings {
+                gates: vec![gate(None)],
+                ..worked()
+            }),
+            (Succeeded, "", "passed")
+        );
+        assert_eq!(
+            judged(&Findings {
+                gates: vec![gate(None), gate(Some("failed"))],
+                ..worked()
+            }),
+            (Failed, "gate_failed", "failed")
+        );
+        let idle = || Findings {
+            changes: Vec::new(),
+            ..worked()
+        };
+        assert_eq!(judged(&idle()), (Failed, "no_changes", "none"));
+        let done = claim(r#"{"outcome":"done","summary":"all is well"}"#);
+        assert_eq!(
+            judged(&Findings {
+                claim: done,
+                ..idle()
+            }),
+            (Failed, "no_changes", "none")
+        );
+        let unneeded = claim(r#"{"outcome":"no_change_needed"}"#);
+        assert_eq!(
+            judged(&Findings {
+                claim: unneeded,
+                ..idle()
+            }),
+            (Succeeded, "", "none")
+        );
+        let asks = claim(r#"{"outcome":"needs_input","question":"which?"}"#);
+        assert_eq!(
+            judged(&Findings {
+                claim: asks.clone(),
+                ..worked()
+            }),
+            (NeedsInput, "needs_input", "none")
+        );
+        for (stop, outcome, code) in [
+            (StopReason::Cancel, Cancelled, ""),
+            (StopReason::Deadline, TimedOut, "deadline"),
+            (StopReason::Silence, TimedOut, "silence"),
+        ] {
+            let stopped = Findings {
+                stopped: Some(stop),
+                claim: asks.clone(),
+                ..worked()
+            };
+            assert_eq!(judged(&stopped), (outcome, code, "none"));
+        }
+        let ended = |ending| Findings {
+            agent: Some((ending, 1)),
+            ..worked()
+        };
+        assert_eq!(judged(&ended(Ending::Exited(1))).1, "agent_failed");
+        assert_eq!(judged(&ended(Ending::Signalled(9))).1, "agent_failed");
+        assert_eq!(
+            judged(&ended(Ending::NotStarted("no".into()))).1,
+            "agent_not_started"
+        );
+        assert_eq!(judged(&ended(Ending::Unknown)).1, "agent_lost");
+        let outside = |strict_scope| Findings {
+            out_of_scope: vec!["b".into()],
+            strict_scope,
+            ..worked()
+        };
+        assert_eq!(judged(&outside(false)).0, Succeeded);
+        assert_eq!(judged(&outside(true)).1, "out_of_scope");
+    }
+
+    #[test]
+    fn a_gate_without_tests_does_not_pass() {
+        let refusal = |ending, tests| GateRun::refusal_of(&ending, false, tests, 5);
+        let none = Some(TestCount::default());
+        let some = Some(TestCount {
+            passed: 3,
+            failed: 0,
+        });
+        let bad = Some(TestCount {
+            passed: 3,
+            failed: 1,
+        });
+        assert_eq!(
+            refusal(Ending::Exited(0), none).as_deref(),
+            Some("ran no test at all")
+        );
+        assert_eq!(refusal(Ending::Exited(0), some), None);
+        assert!(refusal(Ending::Exited(0), bad).is_some());
+        assert_eq!(refusal(Ending::Exited(0), None), None);
+        assert!(refusal(Ending::Exited(1), some).is_some());
+        assert!(GateRun::refusal_of(&Ending::Exited(0), true, some, 5).is_some());
+    }
+
+    #[test]
+    fn a_record_keeps_its_bound() {
+        let findings = Findings {
+            changes: (0..500)
+                .map(|at| change(&format!("{}{at}", "\u{1}".repeat(1000))))
+                .collect(),
+            out_of_scope: (0..500)
+                .map(|at| format!("{}{at}", "y".repeat(1000)))
+                .collect(),
+            gates: (0..32).map(|_| gate(None)).collect(),
+            warnings: (0..40).map(|_| "w".repeat(2000)).collect(),
+            ..worked()
+        };
+        let record = findings.record(&findings.verdict(), "/state/x");
+        assert!(
+            record.len() <= EXECUTOR_RECORD_BYTES_MAX,
+            "{}",
+            record.len()
+        );
+        let read: serde_json::Value = serde_json::from_str(&record).unwrap();
+        assert_eq!(read["gates"].as_array().unwrap().len(), 32);
+        assert_eq!(read["outcome"], "succeeded");
+        let small = worked();
+        let read = small.record(&small.verdict(), "/state/x");
+        let read: serde_json::Value = serde_json::from_str(&read).unwrap();
+        assert_eq!(read["files"][0]["path"], "a");
+    }
+}

@@ -1,0 +1,425 @@
+//! Which task comes next, and which submission is a task that is there already. No I/O.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::executor::schedule::task::Task;
+use crate::executor_protocol::sanitize::Sanitized;
+use crate::executor_protocol::state::TaskState;
+use crate::limits::{
+    EXECUTOR_MESSAGE_BYTES_MAX, TASK_SUBMISSIONS_PER_MINUTE_MAX, TASKS_BYTES_MAX, TASKS_KEPT_MAX,
+};
+use crate::task::id::TaskId;
+
+/// Why a task is to end before it ends by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StopReason {
+    /// Somebody cancelled it.
+    Cancel,
+    /// It has run for as long as it may.
+    Deadline,
+    /// It has said nothing for too long.
+    Silence,
+}
+
+/// A task and where it stands.
+#[derive(Debug, Clone)]
+pub struct TaskEntry {
+    /// What was accepted.
+    pub task: Arc<Task>,
+    /// Where it stands.
+    pub state: TaskState,
+    /// Grows with each change that is told.
+    pub seq: u64,
+    /// What is being done, in a word.
+    pub phase: String,
+    /// What was said last, in a line.
+    pub message: String,
+    /// When it changed last.
+    pub updated_ms: u64,
+    /// When its agent or a gate said something last.
+    pub last_output_ms: Option<u64>,
+    /// That it is to end, and why.
+    pub stop: Option<StopReason>,
+}
+
+impl TaskEntry {
+    /// A task as it is found or accepted.
+    pub fn new(task: Arc<Task>, state: TaskState, updated_ms: u64) -> Self {
+        let seq = updated_ms.saturating_sub(task.created_ms) + 1;
+        Self {
+            task,
+            state,
+            seq,
+            phase: String::new(),
+            message: String::new(),
+            updated_ms,
+            last_output_ms: None,
+            stop: None,
+        }
+    }
+
+    /// Takes note of a change. The number of the change is made of the time, so that it grows also
+    /// from one executor to the next, which has not seen the changes that are not kept.
+    pub fn touch(&mut self, now_ms: u64) {
+        let since = now_ms.saturating_sub(self.task.created_ms) + 1;
+        self.seq = since.max(self.seq + 1);
+        self.updated_ms = now_ms.max(self.updated_ms);
+    }
+
+    /// Sets what is being done and what was said.
+    pub fn say(&mut self, phase: &str, message: &str) {
+        self.phase = phase.to_owned();
+        let line = message.replace(['\n', '\t'], " ");
+        self.message = Sanitized::new(&line, EXECUTOR_MESSAGE_BYTES_MAX).to_string();
+    }
+}
+
+/// How much is taken.
+#[derive(Debug, Clone, Copy)]
+pub struct QueueBounds {
+    /// Tasks that run at once.
+    pub running_max: usize,
+    /// Tasks that wait.
+    pub queued_max: usize,
+}
+
+/// All tasks that are known.
+#[derive(Debug)]
+pub struct Queue {
+    bounds: QueueBounds,
+    entries: HashMap<TaskId, TaskEntry>,
+    /// Those that wait, the next one first.
+    waiting: Vec<TaskId>,
+    /// When the latest submissions were accepted.
+    accepted_ms: Vec<u64>,
+}
+
+/// What becomes of a submission.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Admission {
+    /// It is new, and there is room.
+    New,
+    /// It is this task, sent again.
+    Known(TaskId),
+    /// It is another name for this task.
+    Duplicate(TaskId),
+    /// Its key belongs to a task with other content.
+    KeyConflict,
+    /// So many wait already, or were accepted lately.
+    Full {
+        /// Which of both.
+        why: &'static str,
+        /// How long to wait before trying again.
+        retry_after_ms: u64,
+    },
+}
+
+impl Queue {
+    /// A queue without tasks.
+    pub fn new(bounds: QueueBounds) -> Self {
+        Self {
+            bounds,
+            entries: HashMap::new(),
+            waiting: Vec::new(),
+            accepted_ms: Vec::new(),
+        }
+    }
+
+    /// Judges a submission, without taking it in.
+    pub fn admit(&self, task: &Task, now_ms: u64) -> Admission {
+        if self.entries.contains_key(&task.id) {
+            return Admission::Known(task.id);
+        }
+        let same_key = |entry: &&TaskEntry| task.key.is_some() && entry.task.key == task.key;
+        if let Some(entry) = self.entries.values().find(same_key) {
+            return if entry.task.content == task.content {
+                Admission::Duplicate(entry.task.id)
+            } else {
+                Admission::KeyConflict
+            };
+        }
+        let same = |entry: &&TaskEntry| {
+            task.key.is_none()
+                && entry.state.outcome().is_none()
+                && entry.task.content == task.content
+        };
+        if let Some(entry) = self.entries.values().find(same) {
+            return Admission::Duplicate(entry.task.id);
+        }
+        self.full(now_ms).unwrap_or(Admission::New)
+    }
+
+    /// Why there is no room, if there is none.
+    fn full(&self, now_ms: u64) -> Option<Admission> {
+        if self.waiting.len() >= self.bounds.queued_max {
+            return Some(Admission::Full {
+                why: "as many tasks wait as may wait",
+                retry_after_ms: 15_000,
+            });
+        }
+        let ends = self.accepted_ms.iter().map(|at| at + 60_000);
+        let ends: Vec<u64> = ends.filter(|end| *end > now_ms).collect();
+        if ends.len() < TASK_SUBMISSIONS_PER_MINUTE_MAX {
+            return None;
+        }
+        const { assert!(TASK_SUBMISSIONS_PER_MINUTE_MAX == 30) };
+        let first = ends.into_iter().min().unwrap_or(now_ms);
+        Some(Admission::Full {
+            why: "30 tasks were accepted within the last minute, which is the most",
+            retry_after_ms: first - now_ms,
+        })
+    }
+
+    /// Takes in a task that was accepted, or found on disk.
+    pub fn insert(&mut self, entry: TaskEntry, accepted: bool) {
+        if accepted {
+            let now_ms = entry.updated_ms;
+            self.accepted_ms.retain(|&at| at + 60_000 > now_ms);
+            self.accepted_ms.push(now_ms);
+        }
+        if entry.state == TaskState::Queued {
+            self.waiting.push(entry.task.id);
+        }
+        self.entries.insert(entry.task.id, entry);
+    }
+
+    /// The next task that may run: the one that waits longest and whose repository is free.
+    pub fn take_next(&mut self) -> Option<TaskId> {
+        let busy: Vec<&Path> = self.under_way().map(repo).collect();
+        if busy.len() >= self.bounds.running_max {
+            return None;
+        }
+        let free = |id: &TaskId| !busy.contains(&repo(&self.entries[id]));
+        let at = self.waiting.iter().position(free)?;
+        Some(self.waiting.remove(at))
+    }
+
+    /// Takes a task out of those that wait.
+    pub fn unqueue(&mut self, id: TaskId) {
+        self.waiting.retain(|waiting| *waiting != id);
+    }
+
+    /// Which task is next to a waiting one: its place, from 1.
+    pub fn position(&self, id: TaskId) -> Option<usize> {
+        let at = self.waiting.iter().position(|waiting| *waiting == id)?;
+        Some(at + 1)
+    }
+
+    /// Tasks that a worker has in hand.
+    pub fn under_way(&self) -> impl Iterator<Item = &TaskEntry> {
+        self.entries
+            .values()
+            .filter(|entry| entry.state.is_under_way())
+    }
+
+    /// Tasks that have not ended.
+    pub fn open(&self) -> Vec<TaskId> {
+        let open = self
+            .entries
+            .values()
+            .filter(|entry| entry.state.outcome().is_none());
+        open.map(|entry| entry.task.id).collect()
+    }
+
+    /// A task.
+    pub fn get(&self, id: TaskId) -> Option<&TaskEntry> {
+        self.entries.get(&id)
+    }
+
+    /// A task.
+    pub fn get_mut(&mut self, id: TaskId) -> Option<&mut TaskEntry> {
+        self.entries.get_mut(&id)
+    }
+
+    /// The tasks of a repository, or all, the newest first.
+    pub fn newest(&self, repo: Option<&str>) -> Vec<&TaskEntry> {
+        let named = |entry: &&TaskEntry| repo.is_none_or(|repo| entry.task.content.repo == repo);
+        let mut entries: Vec<&TaskEntry> = self.entries.values().filter(named).collect();
+        entries.sort_by_key(|entry| (std::cmp::Reverse(entry.task.created_ms), entry.task.id));
+        entries
+    }
+
+    /// Tasks that ended before a time, and the oldest of those that are too many or too large
+    /// together.
+    pub fn past_keeping(
+        &self,
+        ended_before_ms: u64,
+        bytes_of: impl Fn(TaskId) -> u64,
+    ) -> Vec<TaskId> {
+        let (mut kept, mut bytes, mut past) = (0, 0, Vec::new());
+        for entry in self.newest(None) {
+            let id = entry.task.id;
+            bytes += bytes_of(id);
+            let surplus = kept >= TASKS_KEPT_MAX || bytes > TASKS_BYTES_MAX;
+            let old = entry.updated_ms < ended_before_ms;
+            if entry.state.outcome().is_some() && (surplus || old) {
+                past.push(id);
+            } else {
+                kept += 1;
+            }
+        }
+        past
+    }
+
+    /// Forgets a task.
+    pub fn remove(&mut self, id: TaskId) {
+        self.entries.remove(&id);
+    }
+}
+
+fn repo(entry: &TaskEntry) -> &Path {
+    &entry.task.repo_real
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::executor::schedule::task::Content;
+
+    fn task(number: u128, repo: &str, key: Option<&str>) -> Task {
+        Task {
+            id: TaskId::new(number),
+            key: key.map(str::to_owned),
+            content: Content {
+                goal: format!("goal of {repo}"),
+                repo: repo.into(),
+                files: None,
+                acceptance: vec!["done".into()],
+                follow_up_to: None,
+            },
+            deadline_s: None,
+            client: None,
+            repo_real: repo.into(),
+            base: "b".into(),
+            created_ms: number as u64,
+        }
+    }
+
+    fn queue(tasks: &[Task]) -> Queue {
+        let mut queue = Queue::new(QueueBounds {
+            running_max: 2,
+            queued_max: 3,
+        });
+        for task in tasks {
+            let entry = TaskEntry::new(Arc::new(task.clone()), TaskState::Queued, task.created_ms);
+            queue.insert(entry, true);
+        }
+        queue
+    }
+
+    fn start(queue: &mut Queue) -> Option<TaskId> {
+        let id = queue.take_next()?;
+        queue.get_mut(id).unwrap().state = TaskState::Running;
+        Some(id)
+    }
+
+    #[test]
+    fn one_task_of_a_repository_runs_at_once() {
+        let mut queue = queue(&[
+            task(1, "/a", None),
+            task(2, "/a", Some("k")),
+            task(3, "/b", None),
+        ]);
+        assert_eq!(queue.position(TaskId::new(3)), Some(3));
+        assert_eq!(start(&mut queue), Some(TaskId::new(1)));
+        assert_eq!(start(&mut queue), Some(TaskId::new(3)));
+        assert_eq!(start(&mut queue), None);
+        queue.get_mut(TaskId::new(3)).unwrap().state = TaskState::parse("failed").unwrap();
+        assert_eq!(start(&mut queue), None);
+        queue.get_mut(TaskId::new(1)).unwrap().state = TaskState::parse("failed").unwrap();
+        assert_eq!(start(&mut queue), Some(TaskId::new(2)));
+    }
+
+    #[test]
+    fn a_submission_is_known_by_its_id_its_key_or_its_content() {
+        let mut queue = queue(&[task(1, "/a", None), task(2, "/b", Some("k"))]);
+        assert_eq!(
+            queue.admit(&task(1, "/z", None), 9),
+            Admission::Known(TaskId::new(1))
+        );
+        assert_eq!(
+            queue.admit(&task(3, "/a", None), 9),
+            Admission::Duplicate(TaskId::new(1))
+        );
+        assert_eq!(
+            queue.admit(&task(3, "/b", Some("k")), 9),
+            Admission::Duplicate(TaskId::new(2))
+        );
+        assert_eq!(
+            queue.admit(&task(3, "/c", Some("k")), 9),
+            Admission::KeyConflict
+        );
+        assert_eq!(
+            queue.admit(&task(3, "/a", Some("other")), 9),
+            Admission::New
+        );
+        for id in [1, 2] {
+            queue.get_mut(TaskId::new(id)).unwrap().state = TaskState::parse("failed").unwrap();
+        }
+        assert_eq!(queue.admit(&task(3, "/a", None), 9), Admission::New);
+        assert_eq!(
+            queue.admit(&task(3, "/b", Some("k")), 9),
+            Admission::Duplicate(TaskId::new(2))
+        );
+    }
+
+    #[test]
+    fn the_queue_is_bounded_and_so_is_its_pace() {
+        let full = |queue: &Queue, now_ms| {
+            matches!(
+                queue.admit(&task(999, "/x", None), now_ms),
+                Admission::Full { .. }
+            )
+        };
+        let tasks: Vec<Task> = (1..4).map(|number| task(number, "/a", Some("k"))).collect();
+        assert!(full(&queue(&tasks), 100_000));
+        let mut queue = queue(&[]);
+        for number in 0..TASK_SUBMISSIONS_PER_MINUTE_MAX as u128 {
+            let entry = TaskEntry::new(Arc::new(task(number, "/a", None)), TaskState::Queued, 0);
+            queue.insert(entry, true);
+            queue.unqueue(TaskId::new(number));
+            queue.remove(TaskId::new(number));
+        }
+        assert!(full(&queue, 59_999));
+        // It is told as what it is, with the time when it ends.
+        let paced = Admission::Full {
+            why: "30 tasks were accepted within the last minute, which is the most",
+            retry_after_ms: 20_000,
+        };
+        assert_eq!(queue.admit(&task(999, "/x", None), 40_000), paced);
+        assert!(!full(&queue, 60_000));
+    }
+
+    #[test]
+    fn what_is_old_or_too_large_together_is_past_keeping() {
+        let tasks: Vec<Task> = (1..5).map(|number| task(number, "/a", None)).collect();
+        let mut queue = queue(&tasks);
+        let id = |number| TaskId::new(number);
+        for number in 1..4 {
+            queue.get_mut(id(number)).unwrap().state = TaskState::parse("failed").unwrap();
+        }
+        assert_eq!(queue.past_keeping(3, |_| 0), [id(2), id(1)]);
+        // The newest waits, and is kept whatever it takes.
+        let half = TASKS_BYTES_MAX / 2;
+        assert_eq!(queue.past_keeping(0, |_| half), [id(2), id(1)]);
+        assert_eq!(
+            queue.past_keeping(0, |_| 2 * half + 2),
+            [id(3), id(2), id(1)]
+        );
+        assert!(queue.past_keeping(0, |_| 1).is_empty());
+    }
+
+    #[test]
+    fn changes_are_numbered_upwards_also_by_the_next_executor() {
+        let shared = Arc::new(task(1, "/a", None));
+        let mut entry = TaskEntry::new(Arc::clone(&shared), TaskState::Queued, 1);
+        for _ in 0..5 {
+            entry.touch(1000);
+        }
+        let mut later = TaskEntry::new(shared, TaskState::Queued, 2000);
+        later.touch(2000);
+        assert!(later.seq > entry.seq && entry.seq > 1000);
+    }
+}

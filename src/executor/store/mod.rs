@@ -1,0 +1,3 @@
+//! What is kept on disk: [`journal`] is the state directory.
+
+pub mod journal;

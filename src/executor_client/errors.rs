@@ -1,0 +1,306 @@
+//! The typed errors of the executor's tools, and what each advises.
+
+use std::fmt;
+
+use crate::executor_protocol::sanitize::Sanitized;
+use crate::mcp::owned::InlineString;
+use crate::mcp::tool::{Answered, Reply, ToolError};
+use crate::task::id::TaskId;
+use crate::wire::json::{Object, Value};
+
+/// Why no executor can be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Absence {
+    /// Its program could not be started.
+    SpawnFailed,
+    /// Nobody listens on its socket.
+    ConnectFailed,
+    /// It did not say hello as it should.
+    HandshakeFailed,
+    /// Its connection has ended.
+    Lost,
+}
+
+impl Absence {
+    fn name(self) -> &'static str {
+        match self {
+            Self::SpawnFailed => "spawn_failed",
+            Self::ConnectFailed => "connect_failed",
+            Self::HandshakeFailed => "handshake_failed",
+            Self::Lost => "lost",
+        }
+    }
+}
+
+/// What went wrong, in at most so many bytes.
+pub type ErrorText = InlineString<512>;
+
+/// Why a call was not done.
+#[derive(Debug, Clone, Copy)]
+pub struct ToolRefusal {
+    /// Its code.
+    pub code: TaskErrorCode,
+    /// What happened, without a full stop.
+    pub what: ErrorText,
+    /// Why no executor can be asked, if that is it.
+    pub absence: Option<Absence>,
+    /// When the same call may succeed.
+    pub retry_after_ms: Option<u64>,
+    /// The task that is meant.
+    pub task: Option<TaskId>,
+}
+
+/// The codes, beside `invalid_arguments` of a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TaskErrorCode {
+    /// An argument is not what it must be.
+    InvalidArguments,
+    /// No executor can be asked.
+    ExecutorNotConnected,
+    /// It gave no word in time.
+    ExecutorTimeout,
+    /// Its answer is not understood.
+    ExecutorProtocol,
+    /// No further task or call is taken for now.
+    QueueFull,
+    /// The key is that of a task with other content.
+    KeyConflict,
+    /// No task of this id was ever known.
+    NotFound,
+    /// The task's record is past its keep time.
+    Expired,
+    /// The repository is outside of what the operator allows.
+    RepoNotAllowed,
+    /// A file is.
+    PathNotAllowed,
+    /// It is there only when the task has ended.
+    NotFinished,
+    /// A task tries to submit a task.
+    DepthExceeded,
+    /// The executor is about to end.
+    ShuttingDown,
+    /// The executor does not offer it.
+    Unsupported,
+    /// The executor cannot keep the task, or read a part of it.
+    Storage,
+}
+
+/// A code, its name, whether the same call may succeed later, and what to do.
+type Row = (TaskErrorCode, &'static str, bool, &'static str);
+
+const ROWS: [Row; 15] = [
+    (
+        TaskErrorCode::InvalidArguments,
+        "invalid_arguments",
+        false,
+        "Correct every argument that is named and call again",
+    ),
+    (
+        TaskErrorCode::ExecutorNotConnected,
+        "executor_not_connected",
+        true,
+        "Do the task yourself or tell the user, who can look for the cause with rocco mcp --check",
+    ),
+    (
+        TaskErrorCode::ExecutorTimeout,
+        "executor_timeout",
+        true,
+        "Ask with larry_task_status before anything else, and do not submit the task again",
+    ),
+    (
+        TaskErrorCode::ExecutorProtocol,
+        "executor_protocol",
+        false,
+        "Tell the user that the executor does not work as it should",
+    ),
+    (
+        TaskErrorCode::QueueFull,
+        "queue_full",
+        true,
+        "Wait for one of the running tasks to end, then call again",
+    ),
+    (
+        TaskErrorCode::KeyConflict,
+        "key_conflict",
+        false,
+        "Use another idempotency_key for another task",
+    ),
+    (
+        TaskErrorCode::NotFound,
+        "not_found",
+        false,
+        "Call larry_task_status without a task_id for the tasks that there are",
+    ),
+    (
+        TaskErrorCode::Expired,
+        "expired",
+        false,
+        "Call larry_task_status without a task_id for the tasks that there are",
+    ),
+    (
+        TaskErrorCode::RepoNotAllowed,
+        "repo_not_allowed",
+        false,
+        "Name a repository that is allowed, or tell the user",
+    ),
+    (
+        TaskErrorCode::PathNotAllowed,
+        "path_not_allowed",
+        false,
+        "Name files inside of the repository",
+    ),
+    (
+        TaskErrorCode::NotFinished,
+        "not_finished",
+        true,
+        "Call larry_task_status with wait_s first",
+    ),
+    (
+        TaskErrorCode::DepthExceeded,
+        "depth_exceeded",
+        false,
+        "Do the work yourself, as a part of the task that you are doing",
+    ),
+    (
+        TaskErrorCode::ShuttingDown,
+        "shutting_down",
+        true,
+        "Call again later",
+    ),
+    (
+        TaskErrorCode::Unsupported,
+        "unsupported",
+        false,
+        "Do without it, or tell the user",
+    ),
+    (
+        TaskErrorCode::Storage,
+        "storage",
+        true,
+        "Tell the user, whose disk may be full, before you call again",
+    ),
+];
+
+impl TaskErrorCode {
+    fn row(self) -> &'static Row {
+        &ROWS[self as usize]
+    }
+
+    fn parse(name: &str) -> Option<Self> {
+        let mut rows = ROWS.iter();
+        rows.find(|row| row.1 == name).map(|row| row.0)
+    }
+
+    /// Whether an executor may answer with it. The others are the front's own.
+    fn is_for_executors(self) -> bool {
+        !matches!(
+            self,
+            Self::ExecutorNotConnected | Self::ExecutorTimeout | Self::ExecutorProtocol
+        )
+    }
+}
+
+/// Formats into a text, cut to what fits.
+pub fn text(arguments: fmt::Arguments<'_>) -> ErrorText {
+    struct Filler(ErrorText);
+    impl fmt::Write for Filler {
+        fn write_str(&mut self, part: &str) -> fmt::Result {
+            for run in Sanitized::new(part, usize::MAX).runs() {
+                self.0.push(run);
+            }
+            Ok(())
+        }
+    }
+    let mut filler = Filler(ErrorText::EMPTY);
+    let written = fmt::write(&mut filler, arguments);
+    assert!(written.is_ok(), "a text takes all that it is given");
+    filler.0
+}
+
+impl ToolRefusal {
+    /// A refusal that a sentence says in full.
+    pub fn new(code: TaskErrorCode, what: fmt::Arguments<'_>) -> Self {
+        Self {
+            code,
+            what: text(what),
+            absence: None,
+            retry_after_ms: None,
+            task: None,
+        }
+    }
+
+    /// No executor can be asked.
+    pub fn absent(absence: Absence, why: fmt::Arguments<'_>) -> Self {
+        Self {
+            absence: Some(absence),
+            ..Self::new(TaskErrorCode::ExecutorNotConnected, why)
+        }
+    }
+
+    /// What an executor refuses, as it says it.
+    pub fn told(error: Object<'_>) -> Self {
+        let message = error.get("message").and_then(|message| message.as_str());
+        let data = error.get("data").and_then(|data| data.as_object());
+        let name = data.and_then(|data| data.get("code")?.as_str());
+        let message = message.unwrap_or("it gave no reason").trim_end_matches('.');
+        let code = name.and_then(TaskErrorCode::parse);
+        match (
+            code.filter(|code| code.is_for_executors()),
+            error.get("code"),
+        ) {
+            (Some(code), _) => Self {
+                retry_after_ms: match data.and_then(|data| data.get("retry_after_ms")) {
+                    Some(Value::Unsigned(time)) => Some(time),
+                    _ => None,
+                },
+                ..Self::new(code, format_args!("{message}"))
+            },
+            (None, Some(Value::Signed(-32601))) => {
+                Self::new(TaskErrorCode::Unsupported, format_args!("{message}"))
+            }
+            (None, _) => Self::new(
+                TaskErrorCode::ExecutorProtocol,
+                format_args!("the executor answered with an error of no known code: {message}"),
+            ),
+        }
+    }
+
+    /// About a task.
+    pub fn of_task(mut self, task: Option<TaskId>) -> Self {
+        self.task = task;
+        self
+    }
+
+    /// Writes it as the result of a call.
+    pub fn write(&self, reply: Reply<'_>) -> Answered {
+        let (_, code, retryable, advice) = *self.code.row();
+        let error = ToolError {
+            code,
+            what: format_args!("{}", self.what.as_str()),
+            advice,
+            retryable,
+        };
+        reply.error_retry(error, self.retry_after_ms, |details| {
+            if let Some(absence) = self.absence {
+                details.string("reason", absence.name());
+            }
+            if let Some(task) = self.task {
+                details.formatted("task_id", format_args!("{task}"));
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_in_the_order_of_the_codes() {
+        for row in &ROWS {
+            assert_eq!(row.0.row().1, row.1);
+            assert_eq!(TaskErrorCode::parse(row.1), Some(row.0));
+            assert!(!row.3.ends_with('.'));
+        }
+    }
+}

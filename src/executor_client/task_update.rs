@@ -1,0 +1,167 @@
+//! What an executor tells of a task, and what is remembered of it.
+
+use crate::executor_protocol::sanitize::Sanitized;
+use crate::executor_protocol::state::TaskState;
+use crate::limits::{EXECUTOR_MESSAGE_BYTES_MAX, EXECUTOR_WORD_BYTES_MAX};
+use crate::mcp::owned::InlineString;
+use crate::task::id::TaskId;
+use crate::wire::json::{Object, Value};
+
+/// A short word of an executor's.
+pub type ShortWord = InlineString<EXECUTOR_WORD_BYTES_MAX>;
+
+/// What an executor says of a task to people.
+pub type ShortMessage = InlineString<EXECUTOR_MESSAGE_BYTES_MAX>;
+
+/// What an executor tells of a task, in an answer or in an update.
+#[derive(Debug, Clone, Copy)]
+pub struct TaskUpdate<'a> {
+    /// Which task.
+    pub task: TaskId,
+    /// Its state.
+    pub state: TaskState,
+    /// How many updates there were, where it is said.
+    pub seq: Option<u64>,
+    /// Its place among those that wait, from 1.
+    pub position: Option<u64>,
+    /// How much of it is done, from 0 to 1.
+    pub progress: Option<f64>,
+    /// What the agent is doing.
+    pub phase: &'a str,
+    /// More of that.
+    pub message: &'a str,
+    /// When it was accepted. Empty in an update.
+    pub created_at: &'a str,
+    /// When its state changed.
+    pub updated_at: &'a str,
+    /// When its agent said something.
+    pub last_output_at: &'a str,
+    /// Whether it is an older task that does what a new one should.
+    pub duplicate: bool,
+    /// How it ended.
+    pub record: Option<Object<'a>>,
+}
+
+impl<'a> TaskUpdate<'a> {
+    /// What an object tells; none if the task or its state is not there.
+    pub fn parse(object: Object<'a>) -> Option<Self> {
+        let text = |name| object.get(name).and_then(|value| value.as_str());
+        let number = |name| match object.get(name) {
+            Some(Value::Unsigned(number)) => Some(number),
+            _ => None,
+        };
+        Some(Self {
+            task: TaskId::parse(text("task_id")?)?,
+            state: TaskState::parse(text("state")?)?,
+            seq: number("seq"),
+            position: number("position"),
+            progress: match object.get("progress") {
+                Some(Value::Float(part)) => Some(part.clamp(0.0, 1.0)),
+                Some(Value::Unsigned(whole)) => Some(whole.min(1) as f64),
+                _ => None,
+            },
+            phase: text("phase").unwrap_or_default(),
+            message: text("message").unwrap_or_default(),
+            created_at: text("created_at").unwrap_or_default(),
+            updated_at: text("updated_at").unwrap_or_default(),
+            last_output_at: text("last_output_at").unwrap_or_default(),
+            duplicate: matches!(object.get("duplicate"), Some(Value::Bool(true))),
+            record: object.get("record").and_then(|record| record.as_object()),
+        })
+    }
+}
+
+/// What is remembered of a task.
+#[derive(Debug, Clone, Copy)]
+pub struct Snapshot {
+    /// Which task.
+    pub task: TaskId,
+    /// On which connection the executor sends updates of it; 0 if on none.
+    pub connection: u64,
+    /// When the front heard of it first.
+    pub since_ms: u64,
+    /// Its state.
+    pub state: TaskState,
+    /// How many updates there were, as far as it was said.
+    pub seq: Option<u64>,
+    /// Its place among those that wait, from 1.
+    pub position: Option<u64>,
+    /// How much of it is done, from 0 to 1.
+    pub progress: Option<f64>,
+    /// What the agent is doing.
+    pub phase: ShortWord,
+    /// More of that.
+    pub message: ShortMessage,
+    /// When it was accepted.
+    pub created_at: ShortWord,
+    /// When its state changed.
+    pub updated_at: ShortWord,
+    /// When its agent said something.
+    pub last_output_at: ShortWord,
+}
+
+impl Snapshot {
+    /// What was told of a task that was not known before.
+    pub fn new(told: &TaskUpdate<'_>, connection: u64, now_ms: u64) -> Self {
+        let mut snapshot = Self {
+            task: told.task,
+            connection,
+            since_ms: now_ms,
+            state: told.state,
+            seq: None,
+            position: None,
+            progress: None,
+            phase: ShortWord::EMPTY,
+            message: ShortMessage::EMPTY,
+            created_at: ShortWord::EMPTY,
+            updated_at: ShortWord::EMPTY,
+            last_output_at: ShortWord::EMPTY,
+        };
+        snapshot.take(told);
+        snapshot
+    }
+
+    /// Takes in what was told later.
+    pub fn take(&mut self, told: &TaskUpdate<'_>) {
+        self.state = told.state;
+        self.seq = told.seq.or(self.seq);
+        self.position = told.position;
+        self.progress = told.progress.or(self.progress);
+        self.phase = Sanitized::short(told.phase);
+        self.message = Sanitized::short(told.message);
+        self.take_start(told);
+        let keep = |word: &mut ShortWord, told: &str| {
+            if !told.is_empty() {
+                *word = Sanitized::short(told);
+            }
+        };
+        keep(&mut self.updated_at, told.updated_at);
+        keep(&mut self.last_output_at, told.last_output_at);
+    }
+
+    /// Takes in when the task was accepted, which nothing that comes late can change.
+    pub fn take_start(&mut self, told: &TaskUpdate<'_>) {
+        if self.created_at.is_empty() {
+            self.created_at = Sanitized::short(told.created_at);
+        }
+        if self.updated_at.is_empty() {
+            self.updated_at = self.created_at;
+        }
+    }
+
+    /// What people are told of it.
+    fn shown(&self) -> (TaskState, Option<u64>, Option<f64>, ShortWord, ShortMessage) {
+        (
+            self.state,
+            self.position,
+            self.progress,
+            self.phase,
+            self.message,
+        )
+    }
+
+    /// Whether it says the same to people as it did before.
+    pub fn says_what(&self, before: &Self) -> bool {
+        self.shown() == before.shown()
+    }
+}

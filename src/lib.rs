@@ -87,6 +87,30 @@ pub use server::Server;
 pub use wire::json::{Array, Object, Value};
 pub use wire::writer::{ArrayWriter, ObjectWriter};
 
+/// The manual: what a person asks who runs the program, beside the code that it speaks of.
+#[cfg(doc)]
+pub mod manual {
+    #[doc = include_str!("executor/manual.md")]
+    pub mod executor {}
+    #[doc = include_str!("executor_protocol/protocol.md")]
+    pub mod executor_protocol {}
+    #[doc = include_str!("executor_client/manual.md")]
+    pub mod tools {}
+    #[doc = include_str!("mcp/conformance.md")]
+    pub mod conformance {}
+    #[doc = include_str!("limits.md")]
+    pub mod limits {}
+    #[doc = include_str!("cli/exit_codes.md")]
+    pub mod exit_codes {}
+    #[doc = include_str!("../tests/robustness.md")]
+    pub mod robustness {}
+}
+
+/// The code in README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
+
 /// What the program, the tests and the benches of this package use. No part of it is kept from one
 /// version to the next.
 #[doc(hidden)]

@@ -1,6 +1,7 @@
 //! Every bound of the server, with its reason and the relations between them.
 //!
-//! Nothing else in the crate contains a bare size. README has the same table for people.
+//! Nothing else in the crate contains a bare size. `limits.md` beside this file has the same bounds
+//! as a table for people, and a test compares each row.
 
 /// The longest frame in bytes, its LF not counted. A task with its goal, scope and acceptance is
 /// a few KiB; a mebibyte leaves two decimal orders, and sets the parser's memory (see

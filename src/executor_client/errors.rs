@@ -181,6 +181,11 @@ const ROWS: [Row; 15] = [
     ),
 ];
 
+/// The name of each code, and whether the same call may succeed later. The manual repeats it.
+pub fn table() -> impl Iterator<Item = (&'static str, bool)> {
+    ROWS.iter().map(|row| (row.1, row.2))
+}
+
 impl TaskErrorCode {
     fn row(self) -> &'static Row {
         &ROWS[self as usize]

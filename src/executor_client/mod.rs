@@ -22,3 +22,4 @@ mod timers;
 mod tools;
 
 pub use client::{ClientSettings, ExecutorClient, hello, read_hello};
+pub use tools::tool_names;

@@ -90,6 +90,11 @@ const RESULT_OUTPUT: &str = output!(
 const CANCEL_OUTPUT: &str =
     output!(r#""task_id": { "type": "string" }, "state": { "type": "string" }"#);
 
+/// The names of the tools, in the order of `tools/list`. The manual repeats them.
+pub fn tool_names() -> impl Iterator<Item = String> {
+    TOOLS.into_iter().map(|tool| tool.spec().name.into_owned())
+}
+
 impl ExecutorTool {
     /// What a model is told.
     pub fn spec(self) -> ToolSpec {

@@ -27,7 +27,7 @@ pub trait Tool {
 /// What `tools/list` says of a tool.
 #[derive(Debug, Clone)]
 pub struct ToolSpec {
-    pub(super) name: CowText,
+    pub(crate) name: CowText,
     pub(super) title: Option<CowText>,
     pub(super) description: CowText,
     pub(super) input_schema: CowText,

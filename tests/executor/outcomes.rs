@@ -518,7 +518,7 @@ fn the_quick_start_of_the_readme_is_true() {
     let readme = include_str!("../../README.md");
     let (_, start) = readme.split_once("```sh\ngit init -q demo").unwrap();
     let (script, rest) = start.split_once("```").unwrap();
-    let (_, shown) = rest.split_once("```\n").unwrap();
+    let (_, shown) = rest.split_once("```text\n").unwrap();
     let (shown, _) = shown.split_once("```").unwrap();
     let bench = Bench::new("readme");
     let program = std::path::Path::new(env!("CARGO_BIN_EXE_rocco"))

@@ -150,10 +150,10 @@ fn an_executor_is_told_all_that_a_client_gives() {
     front.close();
 }
 
-/// README's table of errors.
-fn codes_of_the_readme() -> BTreeSet<String> {
-    let readme = include_str!("../../README.md");
-    let (_, table) = readme
+/// The manual's table of errors.
+fn codes_of_the_manual() -> BTreeSet<String> {
+    let manual = include_str!("../../src/executor_client/manual.md");
+    let (_, table) = manual
         .split_once("| code | when | the same call may")
         .unwrap();
     let rows = table
@@ -195,6 +195,7 @@ fn every_error_of_the_readme_is_reached() {
         assert_eq!(said["error"]["retry_after_ms"], 1234);
         reach(said, code, retryable);
     }
+    reach(front.submit(" "), "invalid_arguments", false);
     // An executor cannot speak for the front, and what it invents is not passed on.
     for code in [
         "executor_timeout",
@@ -226,7 +227,7 @@ fn every_error_of_the_readme_is_reached() {
     );
     let mut nobody = place.front_with(&["--executor".into(), "/no/such/program".into()], NEWEST);
     reach(nobody.submit("finish"), "executor_not_connected", true);
-    assert_eq!(reached, codes_of_the_readme());
+    assert_eq!(reached, codes_of_the_manual());
     nobody.close();
     front.close();
 }

@@ -3,7 +3,7 @@
 
 The peak is VmHWM and the resting size is VmRSS when it has settled after the traffic; both hold
 the program itself and its libraries besides what the budget counts. The budget is worked out from
-the table of limits in README. The peak may be at most 48 MiB, and the resting size at most 1 MiB
+the table of limits in src/limits.md. The peak may be at most 48 MiB, and the resting size at most 1 MiB
 above what it was after the handshake.
 
   memory.py -- target/release/rocco mcp

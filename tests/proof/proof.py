@@ -290,9 +290,9 @@ def ended(server):
 
 
 def table_of_limits():
-    """The limits as README tells them."""
+    """The limits as the manual tells them."""
     limits = {}
-    with open(os.path.join(HERE, "..", "..", "README.md"), encoding="utf-8") as lines:
+    with open(os.path.join(HERE, "..", "..", "src", "limits.md"), encoding="utf-8") as lines:
         for line in lines:
             cells = [cell.strip(" `\n") for cell in line.split("|")]
             if len(cells) == 5 and cells[1].isupper() and cells[2].replace(",", "").isdigit():

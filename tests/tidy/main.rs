@@ -2,7 +2,7 @@
 
 mod paths;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -237,62 +237,6 @@ fn functions_fit_on_a_screen() {
             }
         }
     }
-}
-
-#[test]
-fn every_limit_is_in_the_readme_with_its_value() {
-    let readme = fs::read_to_string(root().join("README.md")).unwrap();
-    let limits = fs::read_to_string(root().join("src/limits.rs")).unwrap();
-    let names: BTreeSet<&str> = limits
-        .lines()
-        .filter_map(|line| line.strip_prefix("pub const ")?.split(':').next())
-        .filter(|name| !name.contains('('))
-        .collect();
-    assert!(names.len() > 20);
-    for name in names {
-        assert!(readme.contains(&format!("`{name}`")), "README lacks {name}");
-    }
-    for (name, value) in [
-        ("FRAME_BYTES_MAX", rocco::internals::limits::FRAME_BYTES_MAX),
-        ("RING_BYTES", rocco::internals::limits::RING_BYTES),
-        ("OUTBOX_BYTES", rocco::internals::limits::OUTBOX_BYTES),
-        (
-            "OUTBOX_HIGH_WATER_BYTES",
-            rocco::internals::limits::OUTBOX_HIGH_WATER_BYTES,
-        ),
-        ("DEPTH_MAX", rocco::internals::limits::DEPTH_MAX),
-        (
-            "BATCH_MESSAGES_MAX",
-            rocco::internals::limits::BATCH_MESSAGES_MAX,
-        ),
-        (
-            "TASK_GOAL_BYTES_MAX",
-            rocco::internals::limits::TASK_GOAL_BYTES_MAX,
-        ),
-        ("TASK_FILES_MAX", rocco::internals::limits::TASK_FILES_MAX),
-    ] {
-        let row = readme
-            .lines()
-            .find(|line| line.contains(&format!("`{name}`")))
-            .unwrap();
-        assert!(
-            row.contains(&format!("| {} |", grouped(value))),
-            "{row} should say {value}"
-        );
-    }
-}
-
-/// A number with a comma behind each thousand.
-fn grouped(number: usize) -> String {
-    let digits = number.to_string();
-    let mut grouped = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
 }
 
 #[test]

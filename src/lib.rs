@@ -57,6 +57,10 @@
 
 #![deny(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 
+#[cfg(test)]
+#[path = "../tests/support/watchdog.rs"]
+mod watchdog;
+
 mod limits;
 mod wire;
 

@@ -1,5 +1,7 @@
 //! In the steady state no frame claims heap memory, and hostile frames stay within the budget.
 
+mod support;
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 

@@ -1,5 +1,7 @@
 //! The command line of the real program.
 
+mod support;
+
 use std::io::Write as _;
 use std::process::{Command, Output, Stdio};
 

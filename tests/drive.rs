@@ -1,6 +1,8 @@
 //! The real loop and engine over a scripted transport: whatever the system does with the bytes,
 //! the same replies come out in the same order.
 
+mod support;
+
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 use std::time::Duration;

@@ -1,5 +1,7 @@
 //! Every dependency, those of the tests too, has a licence that this crate can live with.
 
+mod support;
+
 use std::process::Command;
 
 use serde_json::Value;

@@ -1,5 +1,7 @@
 //! What the manual repeats of the code is what the code says, row by row.
 
+mod support;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;

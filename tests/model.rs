@@ -1,6 +1,8 @@
 //! Random sessions of all revisions, valid and broken, against a model so plain that it can be
 //! checked by reading: a table of what each request gets, and two words of state.
 
+mod support;
+
 use proptest::prelude::*;
 use rocco::internals::mcp::revision::REVISIONS;
 use rocco::internals::task::submit::SubmitTask;

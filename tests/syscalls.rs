@@ -3,6 +3,8 @@
 //! Where strace is not installed the counting is skipped with a word, unless ROCCO_REQUIRE_STRACE
 //! is set.
 
+mod support;
+
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::PathBuf;

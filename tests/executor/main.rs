@@ -1,6 +1,9 @@
 //! `rocco executor`, end to end: the real program, real git, and agents that follow a script.
 #![cfg(target_os = "linux")]
 
+#[path = "../support/mod.rs"]
+mod support;
+
 mod bench;
 mod crashes;
 mod fronts;

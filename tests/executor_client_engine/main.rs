@@ -1,6 +1,9 @@
 //! Port, session and engine in one process, without input, output or a clock: an executor and a
 //! client are made up, and every request gets one reply within its time, whatever they do.
 
+#[path = "../support/mod.rs"]
+mod support;
+
 mod world;
 
 use proptest::prelude::*;

@@ -14,6 +14,9 @@
 //!   with an executor: a second, smaller world.
 //! - `ROCCO_SIM_MUTANTS=1 cargo test --test simulator planted` tests the simulator itself.
 
+#[path = "../support/mod.rs"]
+mod support;
+
 mod prng;
 mod traffic;
 

@@ -221,6 +221,14 @@ fn plant() {
         &nursery.join("tests/simulator"),
     );
     fs::write(nursery.join("tests/simulator/schemas.rs"), NO_SCHEMAS).unwrap();
+    let support = nursery.join("tests/support");
+    fs::create_dir(&support).unwrap();
+    fs::write(support.join("mod.rs"), SUPPORT).unwrap();
+    fs::copy(
+        root().join("tests/support/watchdog.rs"),
+        support.join("watchdog.rs"),
+    )
+    .unwrap();
     fs::copy(root().join("Cargo.lock"), nursery.join("Cargo.lock")).unwrap();
     let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
     let (_, dependencies) = manifest.split_once("\n[dependencies]\n").unwrap();
@@ -234,6 +242,8 @@ pub fn check(_: &str, _: Option<&str>, _: &serde_json::Value) -> Result<(), Stri
     Ok(())
 }
 ";
+
+const SUPPORT: &str = "pub(crate) mod watchdog;\n";
 
 const MANIFEST: &str = "[package]
 name = \"rocco\"

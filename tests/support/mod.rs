@@ -1,6 +1,7 @@
-//! What several test binaries share.
+//! What the test binaries share. Each has it, for the watchdog.
 
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
 pub(crate) mod schema;
 pub(crate) mod session;
+pub(crate) mod watchdog;

@@ -1,5 +1,8 @@
 //! Rules of the house that no compiler checks.
 
+#[path = "../support/mod.rs"]
+mod support;
+
 mod paths;
 
 use std::collections::HashMap;

@@ -318,11 +318,21 @@ pub const TASK_PATHS_LISTED_MAX: usize = 200;
 /// A goal in a list of tasks.
 pub const TASK_GOAL_LISTED_BYTES_MAX: usize = 200;
 
-/// How long one command of git's may take.
+/// How long a command that took too long has to leave after SIGTERM, before SIGKILL: git removes
+/// its locks in less.
+pub const COMMAND_KILL_MS: u64 = 100;
+
+/// How soon the end of a command is seen that prints nothing more, at first.
+pub const COMMAND_TICK_MS: u64 = 1;
+
+/// The same for one that has been silent for a while: a command that takes long costs little.
+pub const COMMAND_TICK_MS_MAX: u64 = 16;
+
+/// How long one command of git may take.
 pub const GIT_TIMEOUT_S: u64 = 120;
 
 /// What is read of what git prints. A diff goes to a file instead.
-pub const GIT_OUTPUT_BYTES_MAX: u64 = 16 << 20;
+pub const GIT_OUTPUT_BYTES_MAX: usize = 16 << 20;
 
 /// Fronts that are connected at once.
 pub const FRONTS_MAX: usize = 64;
@@ -372,6 +382,7 @@ const _: () = {
     assert!(2 * EXECUTOR_LINE_BYTES_MAX < TASK_JSON_BYTES_MAX);
     assert!(TASKS_RUNNING <= TASKS_RUNNING_MAX && TASKS_QUEUED <= TASKS_QUEUED_MAX);
     assert!(TASK_DEADLINE_S <= TASK_TIMEOUT_S_MAX && TASK_TICK_MS < TASK_KILL_MS);
+    assert!(COMMAND_TICK_MS <= COMMAND_TICK_MS_MAX && COMMAND_TICK_MS_MAX < COMMAND_KILL_MS);
     // Every byte of a page may come out as an escape of six.
     assert!(6 * EXECUTOR_PAGE_BYTES_MAX + EXECUTOR_ENVELOPE_BYTES_MAX < EXECUTOR_LINE_BYTES_MAX);
 };

@@ -2,6 +2,7 @@
 //! [`supervisor`] and [`process`] start what is run and end it, [`sandbox`] stands around it,
 //! [`gates`] and [`scope`] are what a result is held to, and [`verdict`] says what became of it.
 
+pub mod command;
 pub mod gates;
 pub mod job;
 pub mod process;

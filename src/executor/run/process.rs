@@ -3,12 +3,13 @@
 
 use std::collections::HashMap;
 use std::fs::{self, File};
-use std::io::{self, Read as _};
+use std::io;
 use std::os::fd::AsRawFd as _;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Children that this process has started itself. Those that it has come by, as the reaper of what
@@ -32,41 +33,6 @@ pub fn wait(child: &mut Child) -> io::Result<std::process::ExitStatus> {
     let status = child.wait()?;
     own().retain(|pid| *pid != child.id());
     Ok(status)
-}
-
-/// Runs a program to its end, and takes what it prints, to a bound. What it reads is for the caller
-/// to say. A program that takes too long is ended with its process group.
-pub fn output(command: &mut Command, limit: Duration, bytes_max: u64) -> io::Result<Output> {
-    command.process_group(0);
-    command.stderr(Stdio::piped());
-    let mut child = spawn(command)?;
-    let reader = |stream: Option<Box<dyn io::Read + Send>>| {
-        std::thread::spawn(move || {
-            let mut bytes = Vec::new();
-            if let Some(stream) = stream {
-                // What was read counts, and the rest is left to the exit status.
-                let _ = stream.take(bytes_max).read_to_end(&mut bytes);
-            }
-            bytes
-        })
-    };
-    let stdout = reader(child.stdout.take().map(|pipe| Box::new(pipe) as _));
-    let stderr = reader(child.stderr.take().map(|pipe| Box::new(pipe) as _));
-    let started = Instant::now();
-    while child.try_wait()?.is_none() {
-        if started.elapsed() > limit {
-            kill_group(child.id(), libc::SIGKILL);
-            wait(&mut child)?;
-            return Err(io::ErrorKind::TimedOut.into());
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    let status = wait(&mut child)?;
-    Ok(Output {
-        status,
-        stdout: stdout.join().unwrap_or_default(),
-        stderr: stderr.join().unwrap_or_default(),
-    })
 }
 
 /// Puts the child that a command starts into a session of its own.
@@ -99,8 +65,12 @@ pub fn dying_with_this(command: &mut Command) {
     }
 }
 
+/// Whether this process comes by children that it has not started.
+static ADOPTS: AtomicBool = AtomicBool::new(false);
+
 /// Has processes whose parent dies become children of this one, if they descend from it.
 pub fn adopt_orphans() -> io::Result<()> {
+    ADOPTS.store(true, Ordering::SeqCst);
     // SAFETY: prctl(2) takes integers here.
     match unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) } {
         0 => Ok(()),
@@ -315,8 +285,11 @@ pub fn kill_descendants(limit: Duration, reaping: bool) -> usize {
 }
 
 /// Kills children that this process has come by and not started: what a task has left behind whose
-/// guard was killed.
+/// guard was killed, and what a command has that left its process group.
 pub fn kill_strays(limit: Duration) {
+    if !ADOPTS.load(Ordering::SeqCst) {
+        return;
+    }
     let this = std::process::id();
     let started = Instant::now();
     let mut killed: Vec<u32> = Vec::new();
@@ -340,37 +313,5 @@ pub fn kill_strays(limit: Duration) {
             }
         }
         std::thread::sleep(Duration::from_millis(1));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_program_that_takes_too_long_is_ended_with_its_group() {
-        let mut command = Command::new("sleep");
-        command.arg("3600").stdout(Stdio::piped());
-        let outcome = output(&mut command, Duration::from_millis(20), 1024);
-        assert_eq!(
-            outcome.map(drop).map_err(|error| error.kind()),
-            Err(io::ErrorKind::TimedOut)
-        );
-        let this = std::process::id();
-        let left = parents().into_iter().filter(|(pid, parent)| {
-            let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-            *parent == this && name == "sleep\n"
-        });
-        assert_eq!(left.count(), 0);
-    }
-
-    #[test]
-    fn output_is_taken_to_its_bound() {
-        let mut command = Command::new("head");
-        command
-            .args(["-c", "100", "/dev/zero"])
-            .stdout(Stdio::piped());
-        let output = output(&mut command, Duration::from_secs(3600), 10);
-        assert_eq!(output.map(|output| output.stdout.len()).ok(), Some(10));
     }
 }

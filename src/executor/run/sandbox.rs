@@ -3,9 +3,9 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use crate::executor::run::process;
+use crate::executor::run::command::{self, CommandBounds};
 
 /// Whether to use it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,8 +57,12 @@ impl Sandbox {
         ]);
         command.args(["--", "/proc/self/exe", "--version"]);
         command.stdin(Stdio::null()).stdout(Stdio::null());
-        let outcome = process::output(&mut command, Duration::from_secs(10), 4096);
-        match outcome {
+        let bounds = CommandBounds {
+            until: Instant::now() + Duration::from_secs(10),
+            bytes_max: 4096,
+            is_stopped: &|| false,
+        };
+        match command::output(&mut command, &bounds) {
             Ok(output) if output.status.success() => Ok(Self),
             Ok(output) => {
                 let said = String::from_utf8_lossy(&output.stderr)

@@ -9,9 +9,9 @@ use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use crate::executor::run::process;
+use crate::executor::run::command::{self, CommandBounds, CommandOutput};
 use crate::executor::run::repo::Repo;
 use crate::limits::{GIT_OUTPUT_BYTES_MAX, GIT_TIMEOUT_S};
 use crate::task::id::TaskId;
@@ -102,16 +102,31 @@ impl Git {
         command
     }
 
-    /// Runs a command of git's and takes what it prints.
-    fn run(&self, mut command: Command) -> Result<Vec<u8>, String> {
-        let limit = Duration::from_secs(GIT_TIMEOUT_S);
+    /// Runs a command of git and takes all that it prints.
+    fn run(&self, command: Command) -> Result<Vec<u8>, String> {
+        let output = self.run_cut(command)?;
+        match output.is_cut {
+            false => Ok(output.stdout),
+            true => Err(format!(
+                "git printed more than {GIT_OUTPUT_BYTES_MAX} bytes: the repository is too large"
+            )),
+        }
+    }
+
+    /// Runs a command of git and takes the start of what it prints.
+    fn run_cut(&self, mut command: Command) -> Result<CommandOutput, String> {
         let what = command.get_args().skip(QUIET.len()).find_map(|word| {
             let word = word.to_str()?;
             (!word.starts_with('-') && !word.contains(['/', '='])).then(|| word.to_owned())
         });
         let what = what.unwrap_or_default();
-        match process::output(&mut command, limit, GIT_OUTPUT_BYTES_MAX) {
-            Ok(output) if output.status.success() => Ok(output.stdout),
+        let bounds = CommandBounds {
+            until: Instant::now() + Duration::from_secs(GIT_TIMEOUT_S),
+            bytes_max: GIT_OUTPUT_BYTES_MAX,
+            is_stopped: &|| false,
+        };
+        match command::output(&mut command, &bounds) {
+            Ok(output) if output.status.success() => Ok(output),
             Ok(output) => {
                 let said = String::from_utf8_lossy(&output.stderr);
                 Err(format!("git {what} failed: {}", reason(&said)))
@@ -365,9 +380,9 @@ impl Git {
         let mut command = self.command(&repo.place());
         command.args(["cat-file", "--batch"]);
         command.stdin(listed.map_err(|error| error.to_string())?);
-        let said = self.run(command)?;
-        let mut rest = said.as_slice();
-        // What is beyond the bound of git's output is not known to stay inside.
+        let blobs = self.run_cut(command)?.stdout;
+        let mut rest = blobs.as_slice();
+        // What is beyond the bound of the output is not known to stay inside.
         let leads_out = |path: &&str| {
             blob(&mut rest).is_none_or(|target| {
                 crate::executor::run::scope::leaves(path, &String::from_utf8_lossy(target))

@@ -57,6 +57,12 @@
 
 #![deny(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+compile_error!(
+    "rocco serves on Linux, and is built for macOS without having been run there. \
+     There is no event loop for other systems: choose another --target."
+);
+
 #[cfg(test)]
 #[path = "../tests/support/watchdog.rs"]
 mod watchdog;

@@ -225,6 +225,10 @@ pub const EXECUTOR_END_MS: u64 = 50;
 /// After the end: how long a child may take to leave before it is killed.
 pub const EXECUTOR_LEAVE_MS: u64 = 40;
 
+/// After the end: how long a child that was killed may take to die. Most take no millisecond; one
+/// that the system does not let die is left to it.
+pub const EXECUTOR_REAP_MS: u64 = 500;
+
 /// How long a task may be given, in seconds: a day.
 pub const TASK_TIMEOUT_S_MAX: u64 = 86_400;
 

@@ -139,7 +139,8 @@ impl Server {
         Engine::with_executor_client(&self.info, self.tools, self.page_tools, client)
     }
 
-    /// Serves on stdin and stdout until the client leaves or a signal asks for the end.
+    /// Serves on stdin and stdout until the client leaves or a signal asks for the end. What
+    /// signals did before, they do again afterwards. One server of a process can do so at a time.
     ///
     /// # Errors
     ///
@@ -155,8 +156,11 @@ impl Server {
     }
 
     /// As [`Server::serve_stdio`], with one line on stderr and exit code 1 for a failure: a whole
-    /// `main`.
+    /// `main`, which is why it may change two things for the whole process. glibc's allocator hands
+    /// large blocks back to the system as soon as they are freed, and signals that come after the
+    /// end are ignored.
     pub fn run_stdio(self) -> ExitCode {
+        event_loop::sys::allocator::return_large_blocks();
         let busy_poll = self.busy_poll;
         let way = self.executor.as_ref().map(|(way, _)| way.clone());
         match event_loop::serve_stdio_and_exit(&mut self.into_engine(), way, busy_poll) {

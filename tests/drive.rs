@@ -10,7 +10,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use rocco::internals::event_loop::run::{drive, drive_busily};
 use rocco::internals::event_loop::{Ended, Failure, Transport, Wakeup, Want};
-use rocco::internals::limits::{FLUSH_STALL_MS, REST_AFTER_MS, RING_BYTES};
+use rocco::internals::limits::{FLUSH_RETRY_MS, FLUSH_STALL_MS, REST_AFTER_MS, RING_BYTES};
 use rocco::internals::task::submit::SubmitTask;
 use rocco::{Engine, Info, Server};
 
@@ -288,4 +288,51 @@ fn a_session_at_rest_waits_without_a_deadline() {
         transport.0.pipe.is_empty(),
         "the read before resting found the rest"
     );
+}
+
+/// Something without meaning wakes the loop more often than the output is to be tried again.
+#[test]
+fn the_output_is_tried_again_in_its_own_time_whatever_wakes_the_loop() {
+    const NOISE: Duration = Duration::from_millis(FLUSH_RETRY_MS * 3 / 5);
+    struct Blocked(Scripted, Vec<Duration>);
+    impl Transport for Blocked {
+        fn wait(&mut self, timeout: Option<Duration>, want: Want) -> io::Result<Wakeup> {
+            let timeout = timeout.unwrap();
+            if want.rest {
+                return Ok(Wakeup {
+                    input_closed: true,
+                    ..Wakeup::default()
+                });
+            }
+            self.0.now += timeout.min(NOISE);
+            Ok(Wakeup {
+                timed_out: timeout <= NOISE && !timeout.is_zero(),
+                ..Wakeup::default()
+            })
+        }
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            self.0.read(into)
+        }
+        fn short_read_drains(&self) -> bool {
+            true
+        }
+        fn write(&mut self, from: &[u8]) -> io::Result<usize> {
+            self.1.push(self.0.now);
+            match self.1.len() {
+                ..4 => Err(ErrorKind::WouldBlock.into()),
+                _ => Ok(from.len()),
+            }
+        }
+        fn now(&self) -> Duration {
+            self.0.now()
+        }
+    }
+    let mut inner = Scripted::new(b"", &[], 3);
+    inner.pipe.extend(SESSION.as_bytes());
+    inner.closed = true;
+    let mut transport = Blocked(inner, Vec::new());
+    assert_eq!(drive(&mut engine(), &mut transport).unwrap(), Ended::Input);
+    let gaps = transport.1.windows(2).map(|pair| pair[1] - pair[0]);
+    let retry = Duration::from_millis(FLUSH_RETRY_MS);
+    assert_eq!(gaps.take(3).collect::<Vec<_>>(), [retry; 3]);
 }

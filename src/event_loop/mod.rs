@@ -9,7 +9,7 @@ pub mod run;
 pub mod sys;
 
 use std::fmt;
-use std::io;
+use std::io::{self, IsTerminal as _};
 use std::time::Duration;
 
 use sys::executor_channel::ExecutorAddr;
@@ -17,7 +17,6 @@ use sys::{descriptor, stdio};
 
 use crate::engine::Engine;
 use crate::executor_client::errors::Absence;
-use crate::limits::RESTING_BYTES_MAX;
 
 /// Why serving came to its ordinary end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +43,8 @@ pub enum Failure {
         /// How many bytes were not taken.
         unsent_bytes: usize,
     },
+    /// Another server of this process serves on standard input and output, and gets its signals.
+    Busy,
 }
 
 impl fmt::Display for Failure {
@@ -57,6 +58,10 @@ impl fmt::Display for Failure {
                 "the input has ended, and the output was not read in time: \
                  {unsent_bytes} bytes are lost"
             ),
+            Self::Busy => f.write_str(
+                "another server of this process uses standard input and output: \
+                 end it before the next one starts",
+            ),
         }
     }
 }
@@ -65,7 +70,7 @@ impl std::error::Error for Failure {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Wait(error) | Self::Read(error) | Self::Write(error) => Some(error),
-            Self::Stalled { .. } => None,
+            Self::Stalled { .. } | Self::Busy => None,
         }
     }
 }
@@ -103,13 +108,14 @@ pub struct Want {
     pub input: bool,
     /// There is output that met no room.
     pub output: bool,
+    /// The time of the wait is [`REST_AFTER_MS`](crate::limits::REST_AFTER_MS), after which a
+    /// server at rest is tidied up. It may take twice as long: nothing hangs on it.
+    pub rest: bool,
 }
 
 /// Input, output, a clock and something to wait on.
 pub trait Transport {
-    /// Waits until something happens, at most `timeout`, but that a wait of
-    /// [`REST_AFTER_MS`](crate::limits::REST_AFTER_MS) may
-    /// take twice as long: nothing hangs on it. May return early and for nothing.
+    /// Waits until something happens, at most `timeout`. May return early and for nothing.
     ///
     /// # Errors
     ///
@@ -187,8 +193,7 @@ pub fn serve_stdio(
     executor: Option<ExecutorAddr>,
     busy_poll: Duration,
 ) -> Result<Ended, Failure> {
-    return_large_blocks();
-    let mut transport = stdio::Stdio::open(executor).map_err(Failure::Wait)?;
+    let mut transport = stdio::Stdio::open(executor)?;
     run::drive_busily(engine, &mut transport, busy_poll)
 }
 
@@ -203,32 +208,21 @@ pub fn serve_stdio_and_exit(
     executor: Option<ExecutorAddr>,
     busy_poll: Duration,
 ) -> Result<Ended, Failure> {
-    return_large_blocks();
-    let mut transport = stdio::Stdio::open(executor).map_err(Failure::Wait)?;
+    let mut transport = stdio::Stdio::open(executor)?;
     let ended = run::drive_busily(engine, &mut transport, busy_poll);
     transport.ignore_signals();
     ended
-}
-
-/// Has the allocator hand large blocks back to the system as soon as they are freed. Left alone,
-/// glibc learns from the first long frame to keep blocks of that size.
-fn return_large_blocks() {
-    #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    // SAFETY: mallopt(3) takes two integers. It fails by changing nothing.
-    unsafe {
-        libc::mallopt(libc::M_MMAP_THRESHOLD, RESTING_BYTES_MAX as libc::c_int)
-    };
 }
 
 /// Writes one line on stderr, if that can be done without blocking. Whether anybody reads it must
 /// not matter.
 pub fn complain(text: fmt::Arguments<'_>) {
     let line = format!("rocco: {text}\n");
-    let mut stderr = descriptor::Descriptor::polled(libc::STDERR_FILENO);
+    let mut stderr = descriptor::Descriptor::polled(rustix::stdio::stderr());
     let _ = stderr.write(line.as_bytes());
 }
 
 /// Whether standard input is a terminal, at which a person may wonder what is going on.
 pub fn input_is_terminal() -> bool {
-    descriptor::is_terminal(libc::STDIN_FILENO)
+    io::stdin().is_terminal()
 }

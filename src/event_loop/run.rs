@@ -86,6 +86,23 @@ struct Input {
 struct Flush {
     started: Duration,
     progressed: Duration,
+    /// When the output is tried again, whether or not there was word of room.
+    retry: Duration,
+}
+
+/// How long the next wait may take, and whether that is the time after which a server is at rest.
+struct Patience {
+    timeout: Option<Duration>,
+    rest: bool,
+}
+
+impl Patience {
+    fn until(timeout: Option<Duration>) -> Self {
+        Self {
+            timeout,
+            rest: false,
+        }
+    }
 }
 
 impl<T: Transport> Driver<'_, T> {
@@ -113,10 +130,11 @@ impl<T: Transport> Driver<'_, T> {
             if self.spin()? {
                 continue;
             }
-            let timeout = self.patience()?;
+            let Patience { timeout, rest } = self.patience()?;
             let want = Want {
                 input: !self.input.ended && self.engine.has_space(),
                 output: self.output_blocked,
+                rest,
             };
             let wakeup = self.transport.wait(timeout, want);
             let wakeup = wakeup.map_err(Failure::Wait)?;
@@ -220,27 +238,29 @@ impl<T: Transport> Driver<'_, T> {
     }
 
     /// How long the next wait may take.
-    fn patience(&mut self) -> Result<Option<Duration>, Failure> {
+    fn patience(&mut self) -> Result<Patience, Failure> {
         let can_read = self.input.ready && !self.input.ended && self.engine.has_space();
         let can_write = !self.output_blocked && !self.engine.pending().is_empty();
         if can_read || can_write || self.engine.can_serve() {
-            return Ok(Some(Duration::ZERO));
+            return Ok(Patience::until(Some(Duration::ZERO)));
         }
         let due = match self.engine.has_executor_client() {
             true => self.executor_io.due(self.engine, self.transport),
             false => None,
         };
-        let patience = self.patience_with_client()?;
-        Ok(patience.into_iter().chain(due).min())
-    }
-
-    /// How long the next wait may take, if there is only the client.
-    fn patience_with_client(&mut self) -> Result<Option<Duration>, Failure> {
         let no_more_input = self.input.ended || self.input.closed || self.input.orphaned;
-        if no_more_input && self.output_blocked {
-            return self.flush_patience().map(Some);
+        let flush = match no_more_input && self.output_blocked {
+            true => Some(self.flush_patience()?),
+            false => None,
+        };
+        let rest = Duration::from_millis(REST_AFTER_MS);
+        if flush.is_none() && !self.rested && due.is_none_or(|due| rest <= due) {
+            return Ok(Patience {
+                timeout: Some(rest),
+                rest: true,
+            });
         }
-        Ok((!self.rested).then_some(Duration::from_millis(REST_AFTER_MS)))
+        Ok(Patience::until(due.into_iter().chain(flush).min()))
     }
 
     /// How long to wait before the output is tried again, within the time for flushing.
@@ -249,15 +269,16 @@ impl<T: Transport> Driver<'_, T> {
         let flush = *self.flush.get_or_insert(Flush {
             started: now,
             progressed: now,
+            retry: now + Duration::from_millis(FLUSH_RETRY_MS),
         });
         let stalled = flush.progressed + Duration::from_millis(FLUSH_STALL_MS);
         let overdue = flush.started + Duration::from_millis(FLUSH_TOTAL_MS);
-        let left = stalled.min(overdue).saturating_sub(now);
-        if left.is_zero() {
+        let end = stalled.min(overdue);
+        if end <= now {
             let unsent_bytes = self.engine.pending().len();
             return Err(Failure::Stalled { unsent_bytes });
         }
-        Ok(left.min(Duration::from_millis(FLUSH_RETRY_MS)))
+        Ok(end.min(flush.retry).saturating_sub(now))
     }
 
     fn note(&mut self, wakeup: Wakeup) {
@@ -268,11 +289,24 @@ impl<T: Transport> Driver<'_, T> {
             self.input.orphaned = true;
             self.input.ready = true;
         }
-        if wakeup.output || (wakeup.timed_out && self.flush.is_some()) {
+        if wakeup.output || self.is_retry_due() {
             self.output_blocked = false;
         } else if wakeup.timed_out && !self.rested {
             self.rest();
         }
+    }
+
+    /// Whether the output is to be tried again without word of room. The next time is set then.
+    fn is_retry_due(&mut self) -> bool {
+        let Some(flush) = &mut self.flush else {
+            return false;
+        };
+        let now = self.transport.now();
+        let due = flush.retry <= now;
+        if due {
+            flush.retry = now + Duration::from_millis(FLUSH_RETRY_MS);
+        }
+        due
     }
 
     /// Comes to rest: looks once more whether the last short read was right about the end of what
@@ -306,6 +340,7 @@ impl<T: Transport> Driver<'_, T> {
             let want = Want {
                 input: false,
                 output: true,
+                rest: false,
             };
             match self.transport.wait(Some(left), want) {
                 Ok(wakeup) if !wakeup.signal && !wakeup.output_gone => {}

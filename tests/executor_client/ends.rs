@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::front::{ExecutorAddr, Front, NEWEST, Place, WAYS, signal, wait_until};
+use super::front::{ExecutorAddr, Front, NEWEST, Place, ROCCO, WAYS, signal, wait_until};
 
 /// What an executor is doing when the end comes.
 const SCENES: [&str; 6] = ["idle", "greeted", "waited on", "silent", "deaf", "stubborn"];
@@ -185,4 +185,77 @@ fn nobody_is_started_unasked() {
     front.serves_others();
     assert_eq!(place.count("start"), 1);
     front.close();
+}
+
+/// An executor, and the tracer that keeps it from being waited for.
+fn held(place: &Place) -> (u32, u32) {
+    place.wait_for("held", 1);
+    let journal = place.journal();
+    let held = journal.iter().find(|event| event["at"] == "held").unwrap();
+    let number = |name: &str| u32::try_from(held[name].as_u64().unwrap()).unwrap();
+    (number("pid"), number("tracer"))
+}
+
+/// SIGKILL does not always end a process at once: it may be in the middle of a system call. Here
+/// it is traced by somebody who does not wait for it, which its parent cannot tell apart.
+#[test]
+fn a_child_that_does_not_die_holds_nobody() {
+    let mut place = Place::new();
+    let mut front = place.front(ExecutorAddr::Child, "held", NEWEST);
+    let task = front.submit_surely("stay running");
+    let (executor, tracer) = held(&place);
+    signal(executor, "KILL");
+    // The next one is not started before the last one has gone.
+    let starts = place.count("start");
+    for _ in 0..3 {
+        front.begin("larry_task_status", json!({"task_id": task}));
+        front.serves_others();
+    }
+    assert_eq!(place.count("start"), starts);
+    signal(tracer, "KILL");
+    assert_eq!(front.status_surely(&task, 0)["state"], "interrupted");
+    front.close();
+    place.nothing_is_left();
+}
+
+#[test]
+fn a_child_that_does_not_die_does_not_hold_the_end() {
+    let mut place = Place::new();
+    let mut front = place.front(ExecutorAddr::Child, "held", NEWEST);
+    front.submit_surely("stay running");
+    let (_, tracer) = held(&place);
+    front.close_input();
+    front.ended_well();
+    signal(tracer, "KILL");
+    place.nothing_is_left();
+}
+
+/// Nobody calls, and the number of a child that was killed is free again all the same.
+#[test]
+fn a_child_that_was_killed_is_no_zombie() {
+    let mut place = Place::new();
+    let mut front = place.front(ExecutorAddr::Child, "", NEWEST);
+    front.submit_surely("stay running");
+    let child = place.child();
+    signal(child, "KILL");
+    wait_until("its number is free", || {
+        !std::fs::exists(format!("/proc/{child}")).unwrap()
+    });
+    front.close();
+    place.nothing_is_left();
+}
+
+/// A process can inherit that SIGCHLD is ignored. Then the system itself waits for its children.
+#[test]
+fn a_child_that_the_system_has_waited_for_is_followed_by_the_next() {
+    let place = Place::new();
+    let mut command = place.command("sh");
+    command.args(["-c", "trap '' CHLD; exec \"$0\" \"$@\"", ROCCO, "mcp"]);
+    command.args(place.options(ExecutorAddr::Child, ""));
+    let mut front = Front::start(command, NEWEST);
+    let task = front.submit_surely("stay running");
+    signal(place.child(), "KILL");
+    front.await_state(&task, "interrupted");
+    front.close();
+    place.nothing_is_left();
 }

@@ -16,7 +16,7 @@ use crate::support::session::replies_of;
 /// Nothing that a test waits for takes a hundredth of it. What has not come by then never comes.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-const ROCCO: &str = env!("CARGO_BIN_EXE_rocco");
+pub(crate) const ROCCO: &str = env!("CARGO_BIN_EXE_rocco");
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/executor_client");
 
 /// Processes of a test carry its mark in this variable.

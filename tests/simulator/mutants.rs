@@ -75,8 +75,8 @@ const MUTANTS: [Mutant; 24] = [
     Mutant {
         name: "room for output is not noticed",
         file: "event_loop/run.rs",
-        find: "if wakeup.output || (wakeup.timed_out && self.flush.is_some()) {",
-        replace: "if wakeup.timed_out && self.flush.is_some() {",
+        find: "if wakeup.output || self.is_retry_due() {",
+        replace: "if self.is_retry_due() {",
     },
     Mutant {
         name: "the rest of an oversized line is taken for a frame",

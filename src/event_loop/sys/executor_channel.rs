@@ -1,23 +1,24 @@
 //! The channel to an executor: a child on two pipes, or a daemon on a Unix socket.
 
 use std::ffi::OsString;
-use std::fs::File;
 use std::io::{self, ErrorKind, Read as _, Write as _};
-use std::os::fd::AsRawFd as _;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::net;
-use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use mio::net::UnixStream;
 use mio::unix::{SourceFd, pipe};
 use mio::{Interest, Registry, Token};
+use rustix::process::Signal;
 
 use super::pidfd;
 use crate::event_loop::Channel;
+use crate::event_loop::sys::child::{self, Life, Step};
 use crate::executor_client::errors::Absence;
-use crate::limits::EXECUTOR_LEAVE_MS;
+use crate::limits::{EXECUTOR_LEAVE_MS, EXECUTOR_REAP_MS};
 
 /// Something can be read from the executor, or it has left.
 pub const INPUT: Token = Token(4);
@@ -25,6 +26,8 @@ pub const INPUT: Token = Token(4);
 pub const OUTPUT: Token = Token(5);
 /// The child has ended.
 pub const CHILD: Token = Token(6);
+/// The child that was asked to leave has ended.
+pub const LEAVING: Token = Token(8);
 
 /// How often a child that has closed its output is looked at for its exit status.
 const FATE_LOOKS_MAX: u32 = 64;
@@ -46,8 +49,8 @@ pub struct ExecutorChannel {
     open: Option<OpenChannel>,
     /// Room to write to a socket is waited for.
     wanted: bool,
-    /// A child that was asked to leave.
-    leaving: Option<Child>,
+    /// A child that was asked to leave. The next one is not started before it has.
+    leaving: Option<Leaving>,
 }
 
 #[derive(Debug)]
@@ -55,11 +58,22 @@ enum OpenChannel {
     Child {
         child: Child,
         /// Readable when the child has ended, even if something that it has started holds its pipe.
-        watch: Option<File>,
+        watch: Option<OwnedFd>,
         sender: pipe::Sender,
         receiver: pipe::Receiver,
     },
+    /// A child that is started when the one before it has left.
+    Next,
+    /// Why such a child was not started.
+    NotStarted(String),
     Socket(UnixStream),
+}
+
+#[derive(Debug)]
+struct Leaving {
+    child: Child,
+    /// Readable when it has ended.
+    _watch: Option<OwnedFd>,
 }
 
 /// A connection to a daemon that blocks. One that takes nobody any more is an error at once, where
@@ -87,16 +101,50 @@ impl ExecutorChannel {
     }
 
     /// Whether a child has ended that no event tells of.
-    pub fn has_ended_unseen(&mut self) -> bool {
-        match &mut self.open {
+    pub fn has_ended_unseen(&self) -> bool {
+        match &self.open {
             Some(OpenChannel::Child {
                 child, watch: None, ..
-            }) => has_ended(child).is_some(),
+            }) => !matches!(child::look(child), Life::Runs),
             _ => false,
         }
     }
 
-    fn start(&self, argv: &[OsString]) -> io::Result<OpenChannel> {
+    /// Lets go of a child that was asked to leave, if it has left, and starts the one that waits
+    /// for that. Tells whether that one cannot be started, which [`Channel::fate`] then says.
+    pub fn look_after_leaving(&mut self) -> bool {
+        if let Some(leaving) = &mut self.leaving
+            && child::let_go(&mut leaving.child)
+        {
+            self.leaving = None;
+        }
+        if self.leaving.is_some() || !matches!(self.open, Some(OpenChannel::Next)) {
+            return false;
+        }
+        self.open = None;
+        let opened = self.open_now();
+        let failed = opened.is_err();
+        self.open = Some(opened.unwrap_or_else(|(_, why)| OpenChannel::NotStarted(why)));
+        failed
+    }
+
+    fn open_now(&mut self) -> Result<OpenChannel, (Absence, String)> {
+        match self.way.clone() {
+            ExecutorAddr::Child(argv) => self.start(&argv).map_err(|error| {
+                let program = argv.first().map(|program| program.display().to_string());
+                let program = program.unwrap_or_default();
+                let what = format!("the executor {program} cannot be started: {error}");
+                (Absence::SpawnFailed, what)
+            }),
+            ExecutorAddr::Socket(path) => self.connect(&path).map_err(|error| {
+                let path = path.display();
+                let what = format!("nobody serves the executor's socket {path}: {error}");
+                (Absence::ConnectFailed, what)
+            }),
+        }
+    }
+
+    fn start(&mut self, argv: &[OsString]) -> io::Result<OpenChannel> {
         let (program, arguments) = argv.split_first().ok_or(ErrorKind::InvalidInput)?;
         let mut command = Command::new(program);
         command
@@ -105,33 +153,33 @@ impl ExecutorChannel {
             .stdout(Stdio::piped())
             // A terminal's Ctrl-C is for the front, which then ends the child in its own way.
             .process_group(0);
-        end_with_this_process(&mut command);
+        child::before_exec(&mut command, &[Step::SignalledWithParent(Signal::TERM)]);
         let mut child = command.spawn()?;
         let pipes = child.stdin.take().zip(child.stdout.take());
-        let watched = pipes
+        let piped = pipes
             .ok_or(ErrorKind::BrokenPipe.into())
-            .and_then(|(stdin, stdout)| self.watch(&child, stdin, stdout));
-        match watched {
-            Ok((watch, sender, receiver)) => Ok(OpenChannel::Child {
+            .and_then(|(stdin, stdout)| self.register_pipes(stdin, stdout));
+        let watch = self.watch(&child);
+        match piped {
+            Ok((sender, receiver)) => Ok(OpenChannel::Child {
                 child,
                 watch,
                 sender,
                 receiver,
             }),
             Err(error) => {
-                end(child);
+                self.part_with(child, watch, Signal::KILL);
                 Err(error)
             }
         }
     }
 
-    /// Makes the ends of a child's pipes and its death something to wait on.
-    fn watch(
+    /// Makes the ends of a child's pipes something to wait on.
+    fn register_pipes(
         &self,
-        child: &Child,
         stdin: ChildStdin,
         stdout: ChildStdout,
-    ) -> io::Result<(Option<File>, pipe::Sender, pipe::Receiver)> {
+    ) -> io::Result<(pipe::Sender, pipe::Receiver)> {
         let (mut sender, mut receiver) = (pipe::Sender::from(stdin), pipe::Receiver::from(stdout));
         sender.set_nonblocking(true)?;
         receiver.set_nonblocking(true)?;
@@ -139,14 +187,36 @@ impl ExecutorChannel {
             .register(&mut receiver, INPUT, Interest::READABLE)?;
         self.registry
             .register(&mut sender, OUTPUT, Interest::WRITABLE)?;
-        let watch = pidfd::open(child.id()).ok().filter(|file| {
-            let fd = file.as_raw_fd();
-            let watched = self
+        Ok((sender, receiver))
+    }
+
+    /// Makes a child's death something to wait on, where the system can.
+    fn watch(&self, child: &Child) -> Option<OwnedFd> {
+        pidfd::open(child.id()).ok().filter(|watch| {
+            let fd = watch.as_raw_fd();
+            let mut source = SourceFd(&fd);
+            self.registry
+                .register(&mut source, CHILD, Interest::READABLE)
+                .is_ok()
+        })
+    }
+
+    /// Asks a child to leave, or makes it. One that has left already is let go of.
+    fn part_with(&mut self, child: Child, watch: Option<OwnedFd>, signal: Signal) {
+        debug_assert!(self.leaving.is_none(), "two children at once");
+        child::signal_group(&child, signal);
+        if let Some(watch) = &watch {
+            let fd = watch.as_raw_fd();
+            // Where it fails, the next start looks after the child all the same.
+            let _ = self
                 .registry
-                .register(&mut SourceFd(&fd), CHILD, Interest::READABLE);
-            watched.is_ok()
+                .reregister(&mut SourceFd(&fd), LEAVING, Interest::READABLE);
+        }
+        self.leaving = Some(Leaving {
+            child,
+            _watch: watch,
         });
-        Ok((watch, sender, receiver))
+        self.look_after_leaving();
     }
 
     fn connect(&self, path: &PathBuf) -> io::Result<OpenChannel> {
@@ -156,32 +226,34 @@ impl ExecutorChannel {
         Ok(OpenChannel::Socket(stream))
     }
 
-    /// Ends a child that was asked to leave.
-    fn reap(&mut self) {
-        if let Some(child) = self.leaving.take() {
-            end(child);
+    /// Kills a child that was asked to leave and has not.
+    fn kill_leaving(&mut self) {
+        if let Some(leaving) = &self.leaving {
+            child::signal_group(&leaving.child, Signal::KILL);
+        }
+        self.look_after_leaving();
+    }
+
+    /// Waits until a child that was asked to leave has left, but not for long.
+    fn wait_for_leaving(&mut self, limit: Duration) {
+        let until = Instant::now() + limit;
+        self.look_after_leaving();
+        while self.leaving.is_some() && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(1));
+            self.look_after_leaving();
         }
     }
 }
 
 impl Channel for ExecutorChannel {
     fn open(&mut self) -> Result<(), (Absence, String)> {
-        self.reap();
-        let opened = match &self.way {
-            ExecutorAddr::Child(argv) => self.start(argv).map_err(|error| {
-                let program = argv.first().map(|program| program.display().to_string());
-                let program = program.unwrap_or_default();
-                let what = format!("the executor {program} cannot be started: {error}");
-                (Absence::SpawnFailed, what)
-            }),
-            ExecutorAddr::Socket(path) => self.connect(path).map_err(|error| {
-                let path = path.display();
-                let what = format!("nobody serves the executor's socket {path}: {error}");
-                (Absence::ConnectFailed, what)
-            }),
-        };
-        self.open = Some(opened?);
+        self.kill_leaving();
         self.wanted = false;
+        self.open = Some(match self.leaving {
+            // Two at once would meet in what they keep. It may take long to die.
+            Some(_) => OpenChannel::Next,
+            None => self.open_now()?,
+        });
         Ok(())
     }
 
@@ -189,7 +261,8 @@ impl Channel for ExecutorChannel {
         match &mut self.open {
             Some(OpenChannel::Child { receiver, .. }) => receiver.read(into),
             Some(OpenChannel::Socket(stream)) => stream.read(into),
-            None => Ok(0),
+            Some(OpenChannel::Next) => Err(ErrorKind::WouldBlock.into()),
+            Some(OpenChannel::NotStarted(_)) | None => Ok(0),
         }
     }
 
@@ -213,28 +286,26 @@ impl Channel for ExecutorChannel {
                 }
                 written
             }
-            None => Err(ErrorKind::NotConnected.into()),
+            Some(OpenChannel::Next) => Err(ErrorKind::WouldBlock.into()),
+            Some(OpenChannel::NotStarted(_)) | None => Err(ErrorKind::NotConnected.into()),
         }
     }
 
     fn close(&mut self) {
-        match self.open.take() {
-            Some(OpenChannel::Child { child, .. }) => {
-                self.reap();
-                signal_group(&child, libc::SIGTERM);
-                self.leaving = Some(child);
-            }
-            Some(OpenChannel::Socket(_)) | None => {}
+        if let Some(OpenChannel::Child { child, watch, .. }) = self.open.take() {
+            self.part_with(child, watch, Signal::TERM);
         }
     }
 
     fn fate(&mut self) -> String {
-        let Some(OpenChannel::Child { child, .. }) = &mut self.open else {
-            return "the executor has ended the connection".into();
+        let child = match &self.open {
+            Some(OpenChannel::Child { child, .. }) => child,
+            Some(OpenChannel::NotStarted(why)) => return why.clone(),
+            _ => return "the executor has ended the connection".into(),
         };
         // Its pipe is closed a moment before it can be waited for.
         for _ in 0..FATE_LOOKS_MAX {
-            if let Some(status) = has_ended(child) {
+            if let Life::Ended(status) = child::look(child) {
                 return format!("the executor has ended with {status}");
             }
             std::thread::yield_now();
@@ -244,84 +315,33 @@ impl Channel for ExecutorChannel {
 }
 
 impl Drop for ExecutorChannel {
-    /// Leaves no child behind: one that is asked to leave has a short time for it.
+    /// Leaves no child behind: one that is asked to leave has a short time for it. One that cannot
+    /// even be killed dies later.
     fn drop(&mut self) {
         self.close();
-        let until = Instant::now() + Duration::from_millis(EXECUTOR_LEAVE_MS);
-        while let Some(child) = &self.leaving {
-            if has_ended(child).is_some() || until <= Instant::now() {
-                self.reap();
-            } else {
-                std::thread::sleep(Duration::from_millis(1));
-            }
-        }
+        self.wait_for_leaving(Duration::from_millis(EXECUTOR_LEAVE_MS));
+        self.kill_leaving();
+        self.wait_for_leaving(Duration::from_millis(EXECUTOR_REAP_MS));
     }
 }
-
-/// Ends a child and what is left in its group, and lets go of its number.
-fn end(mut child: Child) {
-    signal_group(&child, libc::SIGKILL);
-    // It cannot fail for a child that nobody has waited for, and there is nothing to do.
-    let _ = child.wait();
-}
-
-/// How a child has ended, if it has. It is not waited for, so that its number stays its own until
-/// what it has started is ended as well.
-fn has_ended(child: &Child) -> Option<ExitStatus> {
-    let id = libc::id_t::from(child.id());
-    let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
-    // SAFETY: zeros are a value of the type, and mean that there is nothing to tell.
-    let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
-    // SAFETY: the pointer is to a live value of the right type; the rest are integers.
-    let outcome = unsafe { libc::waitid(libc::P_PID, id, &raw mut info, flags) };
-    if outcome != 0 || info.si_signo == 0 {
-        return None;
-    }
-    // SAFETY: waitid(2) has filled in what it tells of a child.
-    let status = unsafe { info.si_status() };
-    // As wait(2) has it: a code in the second byte, or a signal in the first.
-    Some(ExitStatus::from_raw(match info.si_code {
-        libc::CLD_EXITED => status << 8,
-        _ => status,
-    }))
-}
-
-/// Sends a signal to a child and to what it has started in its group.
-fn signal_group(child: &Child, signal: libc::c_int) {
-    if let Ok(group) = libc::pid_t::try_from(child.id()) {
-        // SAFETY: kill(2) takes two integers. The child was not waited for, so its number is its
-        // own.
-        unsafe { libc::kill(-group, signal) };
-    }
-}
-
-/// Has a child get SIGTERM when this process dies, however it dies.
-#[cfg(target_os = "linux")]
-fn end_with_this_process(command: &mut Command) {
-    let this = std::process::id();
-    // SAFETY: between fork and exec only system calls are made, which are safe there: prctl(2)
-    // takes integers, getppid(2) nothing.
-    unsafe {
-        command.pre_exec(move || {
-            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM);
-            // It may have died before.
-            match std::os::unix::process::parent_id() == this {
-                true => Ok(()),
-                false => Err(ErrorKind::BrokenPipe.into()),
-            }
-        });
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn end_with_this_process(_: &mut Command) {}
 
 /// 128 bits of the system's randomness.
+#[cfg(target_os = "linux")]
+pub fn random_bits() -> u128 {
+    use rustix::rand::{GetRandomFlags, getrandom};
+    let mut bits = [0; 16];
+    let outcome = getrandom(&mut bits, GetRandomFlags::empty());
+    // So few bytes come whole, and without being interrupted (getrandom(2)).
+    assert_eq!(outcome, Ok(bits.len()), "the system has no randomness");
+    u128::from_ne_bytes(bits)
+}
+
+/// 128 bits of the system's randomness.
+#[cfg(not(target_os = "linux"))]
 pub fn random_bits() -> u128 {
     let mut bits = [0; 16];
-    // SAFETY: the pointer and the length are those of one live array.
-    let outcome = unsafe { libc::getentropy(bits.as_mut_ptr().cast(), bits.len()) };
-    // It fails only for a wrong pointer or for more than 256 bytes (getentropy(3)).
-    assert_eq!(outcome, 0, "the system has no randomness");
+    let outcome =
+        std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bits));
+    assert!(outcome.is_ok(), "the system has no randomness");
     u128::from_ne_bytes(bits)
 }

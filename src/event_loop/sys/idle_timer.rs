@@ -1,15 +1,14 @@
 //! A timer for the time without traffic. It runs on across waits, since to arm one for each of
 //! them would cost more than it is for.
 
-use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd as _;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 /// A timer, and what has happened since it was armed.
 #[derive(Debug)]
 pub struct IdleTimer {
-    timer: File,
+    timer: OwnedFd,
     time: Duration,
     armed: bool,
     busy: bool,
@@ -29,13 +28,8 @@ impl IdleTimer {
     }
 
     /// What to wait on.
-    pub fn timer(&self) -> &File {
-        &self.timer
-    }
-
-    /// Whether this is the time that it waits for.
-    pub fn is_of(&self, time: Duration) -> bool {
-        self.time == time
+    pub fn timer(&self) -> BorrowedFd<'_> {
+        self.timer.as_fd()
     }
 
     /// Arms it, if it is not.
@@ -66,46 +60,29 @@ impl IdleTimer {
 }
 
 #[cfg(target_os = "linux")]
-fn open() -> io::Result<File> {
-    use std::os::fd::FromRawFd as _;
-    let flags = libc::TFD_NONBLOCK | libc::TFD_CLOEXEC;
-    // SAFETY: timerfd_create(2) takes two integers and returns a new descriptor or -1.
-    let fd = unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, flags) };
-    if fd < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the descriptor is new, so nobody else owns it.
-    Ok(unsafe { File::from_raw_fd(fd) })
+fn open() -> io::Result<OwnedFd> {
+    use rustix::time::{TimerfdClockId, TimerfdFlags, timerfd_create};
+    let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+    Ok(timerfd_create(TimerfdClockId::Monotonic, flags)?)
 }
 
 #[cfg(target_os = "linux")]
-fn arm(timer: &File, time: Duration) -> io::Result<()> {
-    let never = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
+fn arm(timer: &OwnedFd, time: Duration) -> io::Result<()> {
+    use rustix::time::{Itimerspec, TimerfdTimerFlags, Timespec, timerfd_settime};
+    let once = Itimerspec {
+        it_interval: Timespec::default(),
+        it_value: Timespec::try_from(time).map_err(|_| io::ErrorKind::InvalidInput)?,
     };
-    let setting = libc::itimerspec {
-        it_interval: never,
-        it_value: libc::timespec {
-            tv_sec: time.as_secs() as libc::time_t,
-            tv_nsec: time.subsec_nanos() as libc::c_long,
-        },
-    };
-    let before = std::ptr::null_mut();
-    // SAFETY: the descriptor is a timer that lives, the setting is a live value that is only read,
-    // and the setting before is not asked for.
-    match unsafe { libc::timerfd_settime(timer.as_raw_fd(), 0, &raw const setting, before) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    timerfd_settime(timer, TimerfdTimerFlags::empty(), &once)?;
+    Ok(())
 }
 
 #[cfg(not(target_os = "linux"))]
-fn open() -> io::Result<File> {
+fn open() -> io::Result<OwnedFd> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
 #[cfg(not(target_os = "linux"))]
-fn arm(_: &File, _: Duration) -> io::Result<()> {
+fn arm(_: &OwnedFd, _: Duration) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }

@@ -2,8 +2,11 @@
 //!
 //! [`stdio`] is the transport of production, made of [`descriptor`]s that are read and written
 //! without touching their shared flags, of [`signals`], of an [`idle_timer`], of a watch on the
-//! parent ([`pidfd`]), and of the channel to an executor ([`executor_channel`]).
+//! parent ([`pidfd`]), and of the channel to an executor ([`executor_channel`]), which may be a
+//! [`child`].
 
+pub mod allocator;
+pub mod child;
 pub mod descriptor;
 pub mod executor_channel;
 pub mod idle_timer;

@@ -3,21 +3,21 @@
 //! Pipes, sockets and terminals are waited on by mio. Regular files and devices such as /dev/null
 //! cannot be, and never need to: they are always ready.
 
-use std::fs::File;
-use std::io::{self, ErrorKind};
-use std::os::fd::{AsRawFd as _, RawFd};
+use std::io::{self, ErrorKind, IsTerminal as _};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use mio::event::Event;
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Registry, Token};
+use rustix::io::Errno;
 
 use super::pidfd;
-use crate::event_loop::sys::descriptor::{self, Access, Descriptor};
+use crate::event_loop::sys::descriptor::{Access, Descriptor};
 use crate::event_loop::sys::executor_channel::{self, ExecutorAddr, ExecutorChannel};
 use crate::event_loop::sys::idle_timer::IdleTimer;
 use crate::event_loop::sys::signals::Signals;
-use crate::event_loop::{Channel, Transport, Wakeup, Want};
+use crate::event_loop::{Channel, Failure, Transport, Wakeup, Want};
 use crate::limits::REST_AFTER_MS;
 
 const INPUT: Token = Token(0);
@@ -25,7 +25,7 @@ const OUTPUT: Token = Token(1);
 const SIGNAL: Token = Token(2);
 const PARENT: Token = Token(3);
 const IDLE: Token = Token(7);
-const TOKENS: usize = 8;
+const TOKENS: usize = 9;
 
 /// What is asked of the output while there is room: nothing, since that its reader is gone is
 /// reported unasked. Interest in room would cost a wake-up for each reply that a socket delivers.
@@ -45,19 +45,19 @@ struct StdioEnd {
 impl StdioEnd {
     fn open(
         registry: &Registry,
-        fd: RawFd,
+        fd: BorrowedFd<'static>,
         access: Access,
         token: Token,
         interest: Interest,
     ) -> io::Result<Self> {
         let descriptor = Descriptor::new(fd, access);
-        match registry.register(&mut SourceFd(&descriptor.fd()), token, interest) {
+        match register(registry, descriptor.fd(), token, interest) {
             Ok(()) => Ok(Self {
                 descriptor,
                 pollable: true,
-                terminal: descriptor::is_terminal(fd),
+                terminal: fd.is_terminal(),
             }),
-            Err(error) if error.kind() == ErrorKind::PermissionDenied => Ok(Self {
+            Err(error) if Errno::from_io_error(&error) == Some(Errno::PERM) => Ok(Self {
                 descriptor: Descriptor::always_ready(fd),
                 pollable: false,
                 terminal: false,
@@ -78,12 +78,22 @@ impl StdioEnd {
 
     /// A terminal that hung up says EIO, which means a failure anywhere else.
     fn hangup_or(&self, error: io::Error) -> io::Error {
-        if self.terminal && error.raw_os_error() == Some(libc::EIO) {
+        if self.terminal && Errno::from_io_error(&error) == Some(Errno::IO) {
             ErrorKind::BrokenPipe.into()
         } else {
             error
         }
     }
+}
+
+/// Has something waited on, whatever it is.
+fn register(
+    registry: &Registry,
+    source: impl AsFd,
+    token: Token,
+    interest: Interest,
+) -> io::Result<()> {
+    registry.register(&mut SourceFd(&source.as_fd().as_raw_fd()), token, interest)
 }
 
 /// Stdin and stdout of this process, its signals, its parent and a clock.
@@ -100,7 +110,7 @@ pub struct Stdio {
     idle_timer: Option<IdleTimer>,
     /// Whether any input has come.
     heard: bool,
-    parent: Option<File>,
+    parent: Option<OwnedFd>,
     executor: Option<ExecutorChannel>,
     start: Instant,
 }
@@ -111,19 +121,26 @@ impl Stdio {
     ///
     /// # Errors
     ///
-    /// If the system has no descriptor or no memory left.
-    pub fn open(executor: Option<ExecutorAddr>) -> io::Result<Self> {
+    /// If another server of this process has opened it, or the system has no descriptor or no
+    /// memory left.
+    pub fn open(executor: Option<ExecutorAddr>) -> Result<Self, Failure> {
+        Self::try_open(executor).map_err(|error| match error.kind() {
+            ErrorKind::ResourceBusy => Failure::Busy,
+            _ => Failure::Wait(error),
+        })
+    }
+
+    fn try_open(executor: Option<ExecutorAddr>) -> io::Result<Self> {
         let poll = Poll::new()?;
-        let mut signals = Signals::watch()?;
         let registry = poll.registry();
-        registry.register(signals.source(), SIGNAL, Interest::READABLE)?;
-        let (stdin, stdout) = (libc::STDIN_FILENO, libc::STDOUT_FILENO);
+        let signals = Signals::watch()?;
+        register(registry, signals.source(), SIGNAL, Interest::READABLE)?;
+        let (stdin, stdout) = (rustix::stdio::stdin(), rustix::stdio::stdout());
         let input = StdioEnd::open(registry, stdin, Access::Read, INPUT, Interest::READABLE)?;
         let output = StdioEnd::open(registry, stdout, Access::Write, OUTPUT, OUTPUT_IDLE)?;
         let idle_timer = IdleTimer::new(Duration::from_millis(REST_AFTER_MS));
         if let Some(idle_timer) = &idle_timer {
-            let fd = idle_timer.timer().as_raw_fd();
-            registry.register(&mut SourceFd(&fd), IDLE, Interest::READABLE)?;
+            register(registry, idle_timer.timer(), IDLE, Interest::READABLE)?;
         }
         let executor = match executor {
             Some(way) => Some(ExecutorChannel::new(way, registry.try_clone()?)),
@@ -160,7 +177,7 @@ impl Stdio {
         } else {
             OUTPUT_IDLE
         };
-        let fd = self.output.descriptor.fd();
+        let fd = self.output.descriptor.fd().as_raw_fd();
         self.poll
             .registry()
             .reregister(&mut SourceFd(&fd), OUTPUT, interest)?;
@@ -175,19 +192,18 @@ impl Stdio {
     fn watch_parent(&mut self) {
         self.heard = true;
         let registry = self.poll.registry();
-        self.parent = pidfd::watch().filter(|file| {
-            let fd = file.as_raw_fd();
-            let watched = registry.register(&mut SourceFd(&fd), PARENT, Interest::READABLE);
-            watched.is_ok()
-        });
+        self.parent = pidfd::watch()
+            .filter(|watch| register(registry, watch, PARENT, Interest::READABLE).is_ok());
     }
 
     /// The timeout that a wait needs beside the timer for rest.
-    fn without_idle_timer(&mut self, timeout: Option<Duration>) -> io::Result<Option<Duration>> {
-        match (&mut self.idle_timer, timeout) {
-            (Some(idle_timer), Some(time)) if idle_timer.is_of(time) => {
-                idle_timer.arm().map(|()| None)
-            }
+    fn without_idle_timer(
+        &mut self,
+        timeout: Option<Duration>,
+        rest: bool,
+    ) -> io::Result<Option<Duration>> {
+        match &mut self.idle_timer {
+            Some(idle_timer) if rest => idle_timer.arm().map(|()| None),
             _ => Ok(timeout),
         }
     }
@@ -223,6 +239,11 @@ impl Stdio {
                 }
                 executor_channel::OUTPUT => wakeup.executor_output = true,
                 executor_channel::CHILD => wakeup.executor_gone = true,
+                executor_channel::LEAVING => {
+                    let executor = self.executor.as_mut();
+                    wakeup.executor_gone |=
+                        executor.is_some_and(|executor| executor.look_after_leaving());
+                }
                 _ => unreachable!("a token that was never registered"),
             }
         }
@@ -254,9 +275,8 @@ impl Transport for Stdio {
         let timeout = if wakeup.input || wakeup.output {
             Some(Duration::ZERO)
         } else {
-            timeout
+            self.without_idle_timer(timeout, want.rest)?
         };
-        let timeout = self.without_idle_timer(timeout)?;
         match self.poll.poll(&mut self.events, timeout) {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::Interrupted => return Ok(wakeup),
@@ -268,12 +288,12 @@ impl Transport for Stdio {
         if wakeup != before {
             self.disturb();
         } else {
-            wakeup.timed_out |= idle_over;
+            wakeup.timed_out |= idle_over && want.rest;
         }
         if wakeup.timed_out
             && let Some(executor) = &mut self.executor
         {
-            wakeup.executor_gone |= executor.has_ended_unseen();
+            wakeup.executor_gone |= executor.has_ended_unseen() || executor.look_after_leaving();
         }
         Ok(wakeup)
     }
@@ -305,5 +325,32 @@ impl Transport for Stdio {
     fn executor(&mut self) -> Option<&mut dyn Channel> {
         let executor = self.executor.as_mut()?;
         Some(executor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event_loop::sys::signals::tests::alone;
+    use crate::limits::FLUSH_RETRY_MS;
+
+    #[test]
+    fn a_wait_takes_the_time_of_what_it_is_for() {
+        let _alone = alone();
+        let mut stdio = Stdio::open(None).unwrap();
+        let retry = Some(Duration::from_millis(FLUSH_RETRY_MS));
+        assert_eq!(stdio.without_idle_timer(retry, false).unwrap(), retry);
+        let rest = Some(Duration::from_millis(REST_AFTER_MS));
+        let expected = rest.filter(|_| stdio.idle_timer.is_none());
+        assert_eq!(stdio.without_idle_timer(rest, true).unwrap(), expected);
+    }
+
+    #[test]
+    fn two_at_once_are_a_typed_error_and_the_next_one_is_served() {
+        let _alone = alone();
+        let first = Stdio::open(None).unwrap();
+        assert!(matches!(Stdio::open(None), Err(Failure::Busy)));
+        drop(first);
+        assert!(Stdio::open(None).is_ok());
     }
 }

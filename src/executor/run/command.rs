@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 use mio::unix::pipe::Receiver;
 use mio::{Events, Interest, Poll, Token};
 
+use rustix::process::Signal;
+
 use crate::executor::run::process;
 use crate::limits::{COMMAND_KILL_MS, COMMAND_TICK_MS, COMMAND_TICK_MS_MAX};
 
@@ -89,7 +91,7 @@ pub fn output(
             finish(child, pipes, bounds.bytes_max, ended)
         }
         Err(error) => {
-            process::kill_group(child.id(), libc::SIGKILL);
+            process::kill_group(child.id(), Signal::KILL);
             put_to_rest(child, Duration::from_millis(COMMAND_KILL_MS));
             Err(CommandError::System(error))
         }
@@ -138,7 +140,7 @@ fn finish(
             let _ = process::wait(&mut child);
             if pipes.are_held() {
                 // A group keeps its number as long as somebody is in it.
-                process::kill_group(child.id(), libc::SIGKILL);
+                process::kill_group(child.id(), Signal::KILL);
                 process::kill_strays(Duration::from_millis(COMMAND_KILL_MS));
             }
             let [stdout, stderr] = pipes.0.map(|pipe| pipe.taken);
@@ -164,13 +166,13 @@ fn cut(mut bytes: Vec<u8>, bytes_max: usize) -> Vec<u8> {
 /// Ends a command with its group: first as it is asked to, then as it must.
 fn end_group(mut child: Child, pipes: &mut Pipes) {
     let limit = Duration::from_millis(COMMAND_KILL_MS);
-    process::kill_group(child.id(), libc::SIGTERM);
+    process::kill_group(child.id(), Signal::TERM);
     let asked = Instant::now();
     while matches!(child.try_wait(), Ok(None)) && asked.elapsed() < limit {
         pipes.read(0);
         pipes.wait(Duration::from_millis(COMMAND_TICK_MS));
     }
-    process::kill_group(child.id(), libc::SIGKILL);
+    process::kill_group(child.id(), Signal::KILL);
     put_to_rest(child, limit);
     process::kill_strays(limit);
 }

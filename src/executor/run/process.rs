@@ -6,11 +6,19 @@ use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd as _;
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+
+use rustix::io::retry_on_intr;
+use rustix::process::{
+    Pid, Signal, WaitOptions, geteuid, getpid, kill_process, kill_process_group,
+    set_child_subreaper, waitpid,
+};
+
+use crate::event_loop::sys::child::{self, Step};
+use crate::event_loop::sys::signals::SignalSet;
 
 /// Children that this process has started itself. Those that it has come by, as the reaper of what
 /// its tasks leave behind, are not among them.
@@ -37,32 +45,12 @@ pub fn wait(child: &mut Child) -> io::Result<std::process::ExitStatus> {
 
 /// Puts the child that a command starts into a session of its own.
 pub fn in_own_session(command: &mut Command) {
-    // SAFETY: between fork and exec only a system call is made that takes nothing.
-    unsafe {
-        command.pre_exec(|| match libc::setsid() {
-            -1 => Err(io::Error::last_os_error()),
-            _ => Ok(()),
-        });
-    }
+    child::before_exec(command, &[Step::OwnSession]);
 }
 
 /// Has the child that a command starts killed when this thread ends.
 pub fn dying_with_this(command: &mut Command) {
-    let this = std::process::id();
-    // SAFETY: between fork and exec only system calls are made, which are safe there: prctl(2)
-    // takes integers, getppid(2) nothing.
-    unsafe {
-        command.pre_exec(move || {
-            if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0 {
-                return Err(io::Error::last_os_error());
-            }
-            // The parent may have died before.
-            match u32::try_from(libc::getppid()) {
-                Ok(parent) if parent == this => Ok(()),
-                _ => Err(io::ErrorKind::BrokenPipe.into()),
-            }
-        });
-    }
+    child::before_exec(command, &[Step::SignalledWithParent(Signal::KILL)]);
 }
 
 /// Whether this process comes by children that it has not started.
@@ -71,30 +59,27 @@ static ADOPTS: AtomicBool = AtomicBool::new(false);
 /// Has processes whose parent dies become children of this one, if they descend from it.
 pub fn adopt_orphans() -> io::Result<()> {
     ADOPTS.store(true, Ordering::SeqCst);
-    // SAFETY: prctl(2) takes integers here.
-    match unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    // Any process stands for "yes".
+    Ok(set_child_subreaper(Some(getpid()))?)
+}
+
+/// A number of a process that may be signalled: not of none, of all, and of the first.
+fn signallable(pid: u32) -> Option<Pid> {
+    let pid = i32::try_from(pid).ok().filter(|pid| *pid > 1)?;
+    Pid::from_raw(pid)
 }
 
 /// Sends a signal to a process. One that is gone needs none.
-pub fn kill(pid: u32, signal: i32) {
-    if let Ok(pid) = libc::pid_t::try_from(pid)
-        && pid > 1
-    {
-        // SAFETY: kill(2) takes two integers.
-        unsafe { libc::kill(pid, signal) };
+pub fn kill(pid: u32, signal: Signal) {
+    if let Some(pid) = signallable(pid) {
+        let _ = kill_process(pid, signal);
     }
 }
 
-/// Sends a signal to a process group.
-pub fn kill_group(pid: u32, signal: i32) {
-    if let Ok(pid) = libc::pid_t::try_from(pid)
-        && pid > 1
-    {
-        // SAFETY: kill(2) takes two integers.
-        unsafe { libc::kill(-pid, signal) };
+/// Sends a signal to a process group. One that is gone needs none.
+pub fn kill_group(pid: u32, signal: Signal) {
+    if let Some(pid) = signallable(pid) {
+        let _ = kill_process_group(pid, signal);
     }
 }
 
@@ -103,47 +88,38 @@ pub type Status = Result<i32, i32>;
 
 /// Waits for the end of any child, or, without patience, looks for one. None if there is none.
 pub fn reap(patient: bool) -> Option<(u32, Status)> {
-    let mut status = 0;
-    let flags = if patient { 0 } else { libc::WNOHANG };
-    loop {
-        // SAFETY: the pointer is to a live integer.
-        let pid = unsafe { libc::waitpid(-1, &raw mut status, flags) };
-        if pid == -1 && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted {
-            continue;
-        }
-        let pid = u32::try_from(pid).ok().filter(|pid| *pid > 0)?;
-        let ended = if libc::WIFSIGNALED(status) {
-            Err(libc::WTERMSIG(status))
-        } else {
-            Ok(libc::WEXITSTATUS(status))
-        };
-        return Some((pid, ended));
-    }
+    let options = match patient {
+        true => WaitOptions::empty(),
+        false => WaitOptions::NOHANG,
+    };
+    let (pid, status) = retry_on_intr(|| rustix::process::wait(options)).ok()??;
+    let pid = u32::try_from(pid.as_raw_nonzero().get()).ok()?;
+    let ended = match status.terminating_signal() {
+        Some(signal) => Err(signal),
+        None => Ok(status.exit_status().unwrap_or_default()),
+    };
+    Some((pid, ended))
 }
 
 fn reap_one(pid: u32) {
-    if let Ok(pid) = libc::pid_t::try_from(pid) {
-        // SAFETY: the pointer may be null, and the others are integers.
-        unsafe { libc::waitpid(pid, std::ptr::null_mut(), libc::WNOHANG) };
+    if let Some(pid) = signallable(pid) {
+        // One that has not ended is left, and so is one that is no child.
+        let _ = waitpid(Some(pid), WaitOptions::NOHANG);
     }
 }
 
 /// Locks a file for this process, without waiting. The lock ends with the file, or the process.
 pub fn lock(file: &File) -> io::Result<()> {
-    // SAFETY: flock(2) takes a descriptor that is open for the call, and an integer.
-    match unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    Ok(file.try_lock()?)
 }
 
 /// The user that this process acts as.
 pub fn user() -> u32 {
-    // SAFETY: geteuid(2) takes nothing and cannot fail.
-    unsafe { libc::geteuid() }
+    geteuid().as_raw()
 }
 
-/// The user and the process at the other end of a socket.
+/// The user and the process at the other end of a socket. The process is 0 where it is not to be
+/// seen from here, which rustix's type for it has no value for.
 pub fn peer(stream: &UnixStream) -> io::Result<(u32, u32)> {
     let mut peer = libc::ucred {
         pid: 0,
@@ -164,39 +140,20 @@ pub fn peer(stream: &UnixStream) -> io::Result<(u32, u32)> {
 }
 
 /// Signals that end the executor, kept from every thread so that one of them can wait for them.
-#[derive(Clone, Copy)]
-pub struct EndSignals(libc::sigset_t);
-
-impl std::fmt::Debug for EndSignals {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("EndSignals")
-    }
-}
+#[derive(Debug, Clone, Copy)]
+pub struct EndSignals(SignalSet);
 
 impl EndSignals {
     /// Keeps them from this thread and those that it starts.
     pub fn block() -> io::Result<Self> {
-        // SAFETY: a set of zeros is a value of the type, and is emptied right away.
-        let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
-        // SAFETY: the pointers are to a live set or null, and the numbers are those of signals.
-        let outcome = unsafe {
-            libc::sigemptyset(&raw mut set);
-            for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
-                libc::sigaddset(&raw mut set, signal);
-            }
-            libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut())
-        };
-        match outcome {
-            0 => Ok(Self(set)),
-            error => Err(io::Error::from_raw_os_error(error)),
-        }
+        let signals = SignalSet::of(&[Signal::TERM, Signal::INT, Signal::HUP]);
+        signals.block()?;
+        Ok(Self(signals))
     }
 
     /// Waits for one of them.
     pub fn wait(&self) {
-        let mut signal = 0;
-        // SAFETY: the pointers are to a live set and a live integer.
-        unsafe { libc::sigwait(&raw const self.0, &raw mut signal) };
+        self.0.wait();
     }
 }
 
@@ -278,7 +235,7 @@ pub fn kill_descendants(limit: Duration, reaping: bool) -> usize {
             return first;
         }
         for pid in found {
-            kill(pid, libc::SIGKILL);
+            kill(pid, Signal::KILL);
         }
         std::thread::sleep(Duration::from_millis(1));
     }
@@ -307,7 +264,7 @@ pub fn kill_strays(limit: Duration) {
             return;
         }
         for pid in strays {
-            kill(pid, libc::SIGKILL);
+            kill(pid, Signal::KILL);
             if !killed.contains(&pid) {
                 killed.push(pid);
             }

@@ -19,6 +19,8 @@ use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitCod
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
+use rustix::process::Signal;
+
 use crate::executor::run::process;
 use crate::executor::schedule::queue::StopReason;
 use crate::limits::{TASK_KILL_MS, TASK_SWEEP_MS, TASK_TICK_MS};
@@ -270,7 +272,7 @@ fn obey(program: u32, is_sandbox: bool) {
         for pid in process::descendants() {
             // The sandbox would take its inhabitants with it before they have heard.
             if !(is_sandbox && pid == program) {
-                process::kill(pid, libc::SIGTERM);
+                process::kill(pid, Signal::TERM);
             }
         }
     }

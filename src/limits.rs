@@ -264,7 +264,8 @@ pub const TASK_SUBMISSIONS_PER_MINUTE_MAX: usize = 30;
 /// Tasks that are kept. The oldest that have ended go first.
 pub const TASKS_KEPT_MAX: usize = 10_000;
 
-/// What the files of all tasks may take on disk. The oldest that have ended go first.
+/// What the files of all tasks that have ended may take on disk. The largest clones go first, then the
+/// largest records.
 pub const TASKS_BYTES_MAX: u64 = 1 << 30;
 
 /// How often it looks for tasks that are past keeping.

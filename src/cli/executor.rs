@@ -12,7 +12,8 @@ use crate::executor::daemon;
 use crate::executor::policy::ExecutorConfig;
 use crate::executor::run::sandbox::SandboxMode;
 use crate::executor::run::supervisor;
-use crate::executor::store::journal::{Durability, StateDir};
+use crate::executor::store::journal::Durability;
+use crate::executor::store::state_dir::StateDir;
 use crate::limits::{
     TASK_DEADLINE_S, TASK_SILENCE_S, TASK_TIMEOUT_S_MAX, TASKS_QUEUED, TASKS_QUEUED_MAX,
     TASKS_RUNNING, TASKS_RUNNING_MAX,

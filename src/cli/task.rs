@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use crate::executor::daemon::warn;
-use crate::executor::store::journal::{self, FoundTask, StateDir};
+use crate::executor::store::state_dir::{self, FoundTask, StateDir};
 use crate::executor::{clock, json};
 use crate::executor_protocol::sanitize::Sanitized;
 use crate::executor_protocol::state::{Outcome, TaskState};
@@ -127,7 +127,7 @@ fn list(place: &StateDir, manner: OutputFormat, out: &mut impl Write) -> io::Res
     };
     damaged
         .iter()
-        .for_each(|id| warn(&journal::damaged_task(place, *id)));
+        .for_each(|id| warn(&state_dir::damaged_task(place, *id)));
     let code = if damaged.is_empty() {
         ExitCode::SUCCESS
     } else {

@@ -1,6 +1,5 @@
 //! The process: its threads, its socket, its end, and what all threads share.
 
-use std::collections::HashMap;
 use std::fs;
 use std::io::{self, Write as _};
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
@@ -22,8 +21,10 @@ use super::run::repo::Repo;
 use super::run::verdict::{Findings, Verdict};
 use super::run::workspace::Git;
 use super::schedule::queue::{Queue, StopReason, TaskEntry};
+use super::schedule::retention::{self, EndedTask};
 use super::schedule::task::Task;
-use super::store::journal::{self, Journal, StateDirError};
+use super::store::journal::{Journal, StateDirError};
+use super::store::state_dir;
 use crate::executor_protocol::state::{Outcome, TaskState};
 use crate::limits::{FRONTS_MAX, TASK_EXPIRY_MS, TASK_TTL_MS};
 use crate::task::id::TaskId;
@@ -164,7 +165,7 @@ impl Daemon {
         let mut queue = locked(&self.queue);
         let place = self.journal.place();
         for id in place.tasks_unreadable()? {
-            warn(&journal::damaged_task(place, id));
+            warn(&state_dir::damaged_task(place, id));
         }
         for found in place.tasks_found()? {
             let id = found.task.id;
@@ -320,22 +321,24 @@ impl Daemon {
     /// Removes what is past its keep time.
     pub(super) fn expire(&self) {
         let before_ms = clock::now_ms().saturating_sub(TASK_TTL_MS);
-        let ids: Vec<TaskId> = locked(&self.queue)
-            .newest(None)
-            .iter()
-            .map(|entry| entry.task.id)
-            .collect();
         let place = self.journal.place();
-        let bytes: HashMap<TaskId, u64> = ids.into_iter().map(|id| (id, place.bytes(id))).collect();
-        let past: Vec<Arc<Task>> = {
+        let ended: Vec<EndedTask> = locked(&self.queue).ended().map(EndedTask::of).collect();
+        let measured = ended.into_iter().map(|task| EndedTask {
+            bytes: place.bytes(task.id),
+            ..task
+        });
+        let past = retention::past_keeping(measured.collect(), before_ms);
+        for id in past.scratch {
+            if let Err(error) = place.remove_scratch(id) {
+                warn(&format!("the clone of {id} cannot be removed: {error}"));
+            }
+        }
+        let tasks: Vec<Arc<Task>> = {
             let queue = locked(&self.queue);
-            let bytes_of = |id| bytes.get(&id).copied().unwrap_or(0);
-            let past = queue.past_keeping(before_ms, bytes_of);
-            past.into_iter()
-                .filter_map(|id| Some(Arc::clone(&queue.get(id)?.task)))
-                .collect()
+            let entries = past.tasks.into_iter().filter_map(|id| queue.get(id));
+            entries.map(|entry| Arc::clone(&entry.task)).collect()
         };
-        for task in past {
+        for task in tasks {
             // The repository may be gone as well.
             let repo = Repo::open_again(&task.repo_real, &self.policy.allow);
             let _ = repo.map(|repo| self.git.unpin(&repo, task.id));

@@ -7,6 +7,7 @@ mod support;
 mod bench;
 mod crashes;
 mod fronts;
+mod keeping;
 mod outcomes;
 mod safety;
 mod trees;

@@ -19,7 +19,8 @@ use crate::executor::run::supervisor::{Ending, Program, ProgramEnd, SupervisedPr
 use crate::executor::run::verdict::{Claim, Findings, GateRun, end_of};
 use crate::executor::schedule::queue::StopReason;
 use crate::executor::schedule::task::{Content, Task};
-use crate::executor::store::journal::TaskLog;
+use crate::executor::store::log::TaskLog;
+use crate::executor::store::removal::remove_tree;
 use crate::executor_protocol::sanitize::Sanitized;
 use crate::executor_protocol::state::TaskState;
 use crate::limits::{
@@ -366,8 +367,8 @@ impl Job<'_> {
         self.daemon.journal.place().clear(self.task.id);
         if succeeded {
             // The result is in the user's repository; what cannot be removed goes with the record.
-            let _ = fs::remove_dir_all(self.path("work"));
-            let _ = fs::remove_dir_all(self.path("nested"));
+            let _ = remove_tree(&self.path("work"));
+            let _ = remove_tree(&self.path("nested"));
         }
         if succeeded || self.findings.result_ref.is_some() {
             let git = &self.daemon.git;

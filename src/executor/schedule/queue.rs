@@ -7,9 +7,7 @@ use std::sync::Arc;
 use crate::executor::schedule::task::Task;
 use crate::executor_protocol::sanitize::Sanitized;
 use crate::executor_protocol::state::TaskState;
-use crate::limits::{
-    EXECUTOR_MESSAGE_BYTES_MAX, TASK_SUBMISSIONS_PER_MINUTE_MAX, TASKS_BYTES_MAX, TASKS_KEPT_MAX,
-};
+use crate::limits::{EXECUTOR_MESSAGE_BYTES_MAX, TASK_SUBMISSIONS_PER_MINUTE_MAX};
 use crate::task::id::TaskId;
 
 /// Why a task is to end before it ends by itself.
@@ -223,6 +221,13 @@ impl Queue {
         open.map(|entry| entry.task.id).collect()
     }
 
+    /// Tasks that have ended.
+    pub fn ended(&self) -> impl Iterator<Item = &TaskEntry> {
+        self.entries
+            .values()
+            .filter(|entry| entry.state.outcome().is_some())
+    }
+
     /// A task.
     pub fn get(&self, id: TaskId) -> Option<&TaskEntry> {
         self.entries.get(&id)
@@ -239,28 +244,6 @@ impl Queue {
         let mut entries: Vec<&TaskEntry> = self.entries.values().filter(named).collect();
         entries.sort_by_key(|entry| (std::cmp::Reverse(entry.task.created_ms), entry.task.id));
         entries
-    }
-
-    /// Tasks that ended before a time, and the oldest of those that are too many or too large
-    /// together.
-    pub fn past_keeping(
-        &self,
-        ended_before_ms: u64,
-        bytes_of: impl Fn(TaskId) -> u64,
-    ) -> Vec<TaskId> {
-        let (mut kept, mut bytes, mut past) = (0, 0, Vec::new());
-        for entry in self.newest(None) {
-            let id = entry.task.id;
-            bytes += bytes_of(id);
-            let surplus = kept >= TASKS_KEPT_MAX || bytes > TASKS_BYTES_MAX;
-            let old = entry.updated_ms < ended_before_ms;
-            if entry.state.outcome().is_some() && (surplus || old) {
-                past.push(id);
-            } else {
-                kept += 1;
-            }
-        }
-        past
     }
 
     /// Forgets a task.
@@ -390,25 +373,6 @@ mod tests {
         };
         assert_eq!(queue.admit(&task(999, "/x", None), 40_000), paced);
         assert!(!full(&queue, 60_000));
-    }
-
-    #[test]
-    fn what_is_old_or_too_large_together_is_past_keeping() {
-        let tasks: Vec<Task> = (1..5).map(|number| task(number, "/a", None)).collect();
-        let mut queue = queue(&tasks);
-        let id = |number| TaskId::new(number);
-        for number in 1..4 {
-            queue.get_mut(id(number)).unwrap().state = TaskState::parse("failed").unwrap();
-        }
-        assert_eq!(queue.past_keeping(3, |_| 0), [id(2), id(1)]);
-        // The newest waits, and is kept whatever it takes.
-        let half = TASKS_BYTES_MAX / 2;
-        assert_eq!(queue.past_keeping(0, |_| half), [id(2), id(1)]);
-        assert_eq!(
-            queue.past_keeping(0, |_| 2 * half + 2),
-            [id(3), id(2), id(1)]
-        );
-        assert!(queue.past_keeping(0, |_| 1).is_empty());
     }
 
     #[test]

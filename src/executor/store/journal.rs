@@ -1,31 +1,20 @@
-//! The state directory: a directory for each task, an append-only file for its states, and every
+//! The state directory, to write to: an append-only file for the states of each task, and every
 //! other file put in place whole.
-//!
-//! ```text
-//! lock                          held by the one executor that may write here
-//! gitconfig                     the configuration of its git, empty
-//! expired                       the names of tasks whose records are gone
-//! tasks/<task_id>/task.json     what was accepted
-//!                 state.ndjson  a line for each state, the last one counts
-//!                 goal          what the agent reads on its stdin
-//!                 log           what the agent says
-//!                 gates         what the gates say
-//!                 diff.patch    what was changed
-//!                 result.json   how it ended
-//!                 cancel        is there when somebody at a terminal wants it cancelled
-//!                 work          the agent's clone, kept unless the task succeeded
-//! ```
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Sender};
 use std::time::Duration;
 
+use crate::executor::daemon::warn;
 use crate::executor::run::process;
 use crate::executor::schedule::task::Task;
+use crate::executor::store::removal::remove_tree;
+use crate::executor::store::state_dir::StateDir;
+use crate::executor::store::{private_dir, private_file};
 use crate::executor::{clock, json};
 use crate::executor_protocol::state::TaskState;
 use crate::limits::{EXPIRED_BYTES_MAX, TASK_SYNC_MS};
@@ -61,23 +50,6 @@ pub struct Journal {
     _lock: File,
 }
 
-/// The state directory, to read.
-#[derive(Debug, Clone)]
-pub struct StateDir {
-    root: PathBuf,
-}
-
-/// A task as it was found.
-#[derive(Debug)]
-pub struct FoundTask {
-    /// What was accepted.
-    pub task: Task,
-    /// Its last state.
-    pub state: TaskState,
-    /// When it came to be.
-    pub at_ms: u64,
-}
-
 /// The directory cannot be had.
 #[derive(Debug)]
 pub enum StateDirError {
@@ -85,157 +57,6 @@ pub enum StateDirError {
     Owned,
     /// The system does not give it.
     System(io::Error),
-}
-
-impl StateDir {
-    /// The state directory of a path.
-    pub fn new(root: PathBuf) -> Self {
-        Self { root }
-    }
-
-    /// Its path.
-    pub fn root(&self) -> &Path {
-        &self.root
-    }
-
-    fn tasks(&self) -> PathBuf {
-        self.root.join("tasks")
-    }
-
-    /// The directory of a task.
-    pub fn dir(&self, id: TaskId) -> PathBuf {
-        self.tasks().join(id.to_string())
-    }
-
-    /// Removes what a task needs only while it runs.
-    pub fn clear(&self, id: TaskId) {
-        for name in ["check", "git", "home", "home-gates"] {
-            // What cannot be removed is only untidy, and goes when the record does.
-            let _ = fs::remove_dir_all(self.dir(id).join(name));
-        }
-    }
-
-    /// Whether an executor owns it now.
-    pub fn is_owned(&self) -> bool {
-        let lock = File::open(self.root.join("lock"));
-        lock.is_ok_and(|lock| process::lock(&lock).is_err())
-    }
-
-    /// Every task, in the order in which they were accepted. What is no task is passed over.
-    pub fn tasks_found(&self) -> io::Result<Vec<FoundTask>> {
-        let ids = self.names()?.into_iter();
-        let mut found: Vec<FoundTask> = ids.filter_map(|id| self.found(id)).collect();
-        found.sort_by_key(|found| (found.task.created_ms, found.task.id));
-        Ok(found)
-    }
-
-    /// Tasks that are there and cannot be read, so that somebody may look at them.
-    pub fn tasks_unreadable(&self) -> io::Result<Vec<TaskId>> {
-        let mut ids = self.names()?;
-        ids.retain(|id| self.found(*id).is_none());
-        Ok(ids)
-    }
-
-    /// The names of all tasks.
-    fn names(&self) -> io::Result<Vec<TaskId>> {
-        let entries = match fs::read_dir(self.tasks()) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-            entries => entries?,
-        };
-        let mut ids = Vec::new();
-        for entry in entries {
-            ids.extend(entry?.file_name().to_str().and_then(TaskId::parse));
-        }
-        Ok(ids)
-    }
-
-    /// A task, if it is there and can be read.
-    pub fn found(&self, id: TaskId) -> Option<FoundTask> {
-        let dir = self.dir(id);
-        let task = Task::of_json(&fs::read(dir.join("task.json")).ok()?)?;
-        let states = fs::read(dir.join("state.ndjson")).ok()?;
-        let lines = states.split(|&byte| byte == b'\n');
-        let last = lines.filter_map(state_of_line).next_back();
-        let (state, at_ms) = last.unwrap_or((TaskState::Queued, task.created_ms));
-        // A result that is in place counts, even if its state could not be written any more.
-        let result = fs::read(dir.join("result.json")).ok().and_then(|text| {
-            json::with(&text, |result| {
-                TaskState::parse(json::text(result, "outcome")?)
-            })?
-        });
-        Some(FoundTask {
-            task,
-            state: result.unwrap_or(state),
-            at_ms,
-        })
-    }
-
-    /// The record of a task that has ended, in one line. One that is damaged is none.
-    pub fn record(&self, id: TaskId) -> Option<String> {
-        let text = fs::read_to_string(self.dir(id).join("result.json")).ok()?;
-        let line = text.trim_end();
-        let whole = !line.contains('\n') && json::with(line.as_bytes(), |_| ()).is_some();
-        whole.then(|| line.to_owned())
-    }
-
-    /// Whether a task was known whose record is gone.
-    pub fn is_expired(&self, id: TaskId) -> bool {
-        let names = fs::read_to_string(self.root.join("expired")).unwrap_or_default();
-        names.lines().any(|name| TaskId::parse(name) == Some(id))
-    }
-
-    /// What a task's files take. What is being removed counts for nothing.
-    pub fn bytes(&self, id: TaskId) -> u64 {
-        let (mut bytes, mut folders) = (0, vec![self.dir(id)]);
-        while let Some(folder) = folders.pop() {
-            for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-                match entry.file_type() {
-                    Ok(kind) if kind.is_dir() => folders.push(entry.path()),
-                    _ => bytes += entry.metadata().map_or(0, |found| found.len()),
-                }
-            }
-        }
-        bytes
-    }
-
-    /// Asks for the end of a task. The executor that owns the directory looks for it.
-    pub fn ask_to_cancel(&self, id: TaskId) -> io::Result<()> {
-        private_file(&self.dir(id).join("cancel")).map(drop)
-    }
-
-    /// Whether somebody has asked for the end of a task.
-    pub fn is_asked_to_cancel(&self, id: TaskId) -> bool {
-        self.dir(id).join("cancel").exists()
-    }
-}
-
-/// Says that a task is there whose files cannot be read.
-pub fn damaged_task(place: &StateDir, id: TaskId) -> String {
-    format!("a task cannot be read: {}", place.dir(id).display())
-}
-
-fn state_of_line(line: &[u8]) -> Option<(TaskState, u64)> {
-    json::with(line, |line| {
-        let state = TaskState::parse(json::text(line, "state")?)?;
-        Some((state, clock::parse(json::text(line, "at")?)?))
-    })?
-}
-
-fn private_dir(path: &Path) -> io::Result<()> {
-    match fs::DirBuilder::new().mode(0o700).create(path) {
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
-        made => made,
-    }
-}
-
-fn private_file(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options
-        .create(true)
-        .write(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(path)
 }
 
 impl Journal {
@@ -288,8 +109,9 @@ impl Journal {
             let path = entry?.path();
             let name = path.file_name().and_then(|name| name.to_str());
             if name.is_some_and(|name| name.starts_with(".new-")) {
-                fs::remove_dir_all(&path)?;
+                remove_residue(&path);
             } else if name.and_then(TaskId::parse).is_some() {
+                tidy_task(&path)?;
                 let states = path.join("state.ndjson");
                 // Which task it is that cannot be read is for a person to see to.
                 cut_torn_line(&states).map_err(|error| {
@@ -303,9 +125,7 @@ impl Journal {
     /// Makes a task's directory: all of it, or none.
     pub fn accept(&self, task: &Task, goal: &str) -> io::Result<()> {
         let new = self.place.tasks().join(format!(".new-{}", task.id));
-        if new.exists() {
-            fs::remove_dir_all(&new)?;
-        }
+        remove_tree(&new)?;
         private_dir(&new)?;
         let line = state_line(TaskState::Queued, task.created_ms);
         let files = [("task.json", task.to_json() + "\n"), ("state.ndjson", line)];
@@ -366,7 +186,7 @@ impl Journal {
 
     /// Removes a task's files, and keeps its name.
     pub fn expire(&self, id: TaskId) -> io::Result<()> {
-        let path = self.place.root.join("expired");
+        let path = self.place.root().join("expired");
         let names = fs::read_to_string(&path).unwrap_or_default();
         let surplus = names.len().saturating_sub(EXPIRED_BYTES_MAX);
         let kept = names
@@ -377,13 +197,13 @@ impl Journal {
         } else {
             kept.map_or("", |(_, kept)| kept)
         };
-        let new = self.place.root.join(".new-expired");
+        let new = self.place.root().join(".new-expired");
         private_file(&new)?.write_all(format!("{kept}{id}\n").as_bytes())?;
         fs::rename(&new, &path)?;
         // It goes at once for whoever looks, and what is left of it when the executor starts again.
         let gone = self.place.tasks().join(format!(".new-{id}"));
         fs::rename(self.place.dir(id), &gone)?;
-        fs::remove_dir_all(gone)
+        remove_tree(&gone)
     }
 
     fn soon(&self, path: PathBuf) {
@@ -403,6 +223,24 @@ fn lock_patiently(lock: &File) -> Result<(), StateDirError> {
         std::thread::sleep(Duration::from_millis(20));
     }
     Err(StateDirError::Owned)
+}
+
+/// Removes what was not put in place in a task's directory.
+fn tidy_task(dir: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        if entry.file_name().as_encoded_bytes().starts_with(b".new-") {
+            remove_residue(&entry.path());
+        }
+    }
+    Ok(())
+}
+
+/// Removes what is left over. It must not keep the executor from its start.
+fn remove_residue(path: &Path) {
+    if let Err(error) = remove_tree(path) {
+        warn(&format!("{} cannot be removed: {error}", path.display()));
+    }
 }
 
 fn state_line(state: TaskState, at_ms: u64) -> String {
@@ -445,73 +283,9 @@ fn syncer() -> Sender<PathBuf> {
     sender
 }
 
-/// A log of bounded size: its start and its end are kept, what is between them is left out.
-#[derive(Debug)]
-pub struct TaskLog {
-    path: PathBuf,
-    file: File,
-    bytes: u64,
-    bytes_max: u64,
-}
-
-impl TaskLog {
-    /// An empty log.
-    pub fn create(path: PathBuf, bytes_max: u64) -> io::Result<Self> {
-        let file = private_file(&path)?;
-        Ok(Self {
-            path,
-            file,
-            bytes: 0,
-            bytes_max,
-        })
-    }
-
-    /// Appends, and makes room when there is none left.
-    pub fn append(&mut self, text: &[u8]) -> io::Result<()> {
-        self.file.write_all(text)?;
-        self.bytes += text.len() as u64;
-        if self.bytes > self.bytes_max {
-            self.shorten()?;
-        }
-        Ok(())
-    }
-
-    /// Keeps the first and the last quarter.
-    fn shorten(&mut self) -> io::Result<()> {
-        let quarter = self.bytes_max / 4;
-        let mut old = File::open(&self.path)?;
-        let new_path = self.path.with_extension("new");
-        let mut new = private_file(&new_path)?;
-        io::copy(&mut (&old).take(quarter), &mut new)?;
-        let left_out = self.bytes - 2 * quarter;
-        let mark = format!("\n[rocco: {left_out} bytes were left out here]\n");
-        new.write_all(mark.as_bytes())?;
-        old.seek(SeekFrom::Start(self.bytes - quarter))?;
-        io::copy(&mut old, &mut new)?;
-        fs::rename(&new_path, &self.path)?;
-        self.bytes = 2 * quarter + mark.len() as u64;
-        self.file = new;
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_log_keeps_its_start_and_its_end() {
-        let path = std::env::temp_dir().join(format!("rocco-log-{}", std::process::id()));
-        let mut log = TaskLog::create(path.clone(), 4000).unwrap();
-        for number in 0..10_000 {
-            log.append(format!("{number}\n").as_bytes()).unwrap();
-        }
-        let text = fs::read_to_string(&path).unwrap();
-        fs::remove_file(&path).unwrap();
-        assert!(text.len() <= 4000 + 64, "{}", text.len());
-        assert!(text.starts_with("0\n1\n2\n") && text.ends_with("9998\n9999\n"));
-        assert!(text.contains("bytes were left out here"));
-    }
 
     #[test]
     fn a_torn_line_is_cut() {

@@ -1,0 +1,222 @@
+//! The state directory, to read. Everybody may, whether an executor runs or not.
+
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::executor::run::process;
+use crate::executor::schedule::retention::TaskBytes;
+use crate::executor::schedule::task::Task;
+use crate::executor::store::private_file;
+use crate::executor::store::removal::remove_tree;
+use crate::executor::{clock, json};
+use crate::executor_protocol::state::TaskState;
+use crate::task::id::TaskId;
+
+/// The state directory, to read.
+#[derive(Debug, Clone)]
+pub struct StateDir {
+    root: PathBuf,
+}
+
+/// The clone that the agent works in.
+pub const WORK: &str = "work";
+
+/// A task as it was found.
+#[derive(Debug)]
+pub struct FoundTask {
+    /// What was accepted.
+    pub task: Task,
+    /// Its last state.
+    pub state: TaskState,
+    /// When it came to be.
+    pub at_ms: u64,
+}
+
+impl StateDir {
+    /// The state directory of a path.
+    pub fn new(root: PathBuf) -> Self {
+        Self { root }
+    }
+
+    /// Its path.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub(super) fn tasks(&self) -> PathBuf {
+        self.root.join("tasks")
+    }
+
+    /// The directory of a task.
+    pub fn dir(&self, id: TaskId) -> PathBuf {
+        self.tasks().join(id.to_string())
+    }
+
+    /// Removes what a task needs only while it runs.
+    pub fn clear(&self, id: TaskId) {
+        for name in ["check", "git", "home", "home-gates"] {
+            // What cannot be removed is only untidy, and goes when the record does.
+            let _ = remove_tree(&self.dir(id).join(name));
+        }
+    }
+
+    /// Removes what the agent has left, and keeps the record.
+    pub fn remove_scratch(&self, id: TaskId) -> io::Result<()> {
+        remove_tree(&self.dir(id).join(WORK))
+    }
+
+    /// Whether an executor owns it now.
+    pub fn is_owned(&self) -> bool {
+        let lock = File::open(self.root.join("lock"));
+        lock.is_ok_and(|lock| process::lock(&lock).is_err())
+    }
+
+    /// Every task, in the order in which they were accepted. What is no task is passed over.
+    pub fn tasks_found(&self) -> io::Result<Vec<FoundTask>> {
+        let ids = self.names()?.into_iter();
+        let mut found: Vec<FoundTask> = ids.filter_map(|id| self.found(id)).collect();
+        found.sort_by_key(|found| (found.task.created_ms, found.task.id));
+        Ok(found)
+    }
+
+    /// Tasks that are there and cannot be read, so that somebody may look at them.
+    pub fn tasks_unreadable(&self) -> io::Result<Vec<TaskId>> {
+        let mut ids = self.names()?;
+        ids.retain(|id| self.found(*id).is_none());
+        Ok(ids)
+    }
+
+    /// The names of all tasks.
+    fn names(&self) -> io::Result<Vec<TaskId>> {
+        let entries = match fs::read_dir(self.tasks()) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries?,
+        };
+        let mut ids = Vec::new();
+        for entry in entries {
+            ids.extend(entry?.file_name().to_str().and_then(TaskId::parse));
+        }
+        Ok(ids)
+    }
+
+    /// A task, if it is there and can be read.
+    pub fn found(&self, id: TaskId) -> Option<FoundTask> {
+        let dir = self.dir(id);
+        let task = Task::of_json(&fs::read(dir.join("task.json")).ok()?)?;
+        let states = fs::read(dir.join("state.ndjson")).ok()?;
+        let lines = states.split(|&byte| byte == b'\n');
+        let last = lines.filter_map(state_of_line).next_back();
+        let (state, at_ms) = last.unwrap_or((TaskState::Queued, task.created_ms));
+        // A result that is in place counts, even if its state could not be written any more.
+        let result = fs::read(dir.join("result.json")).ok().and_then(|text| {
+            json::with(&text, |result| {
+                TaskState::parse(json::text(result, "outcome")?)
+            })?
+        });
+        Some(FoundTask {
+            task,
+            state: result.unwrap_or(state),
+            at_ms,
+        })
+    }
+
+    /// The record of a task that has ended, in one line. One that is damaged is none.
+    pub fn record(&self, id: TaskId) -> Option<String> {
+        let text = fs::read_to_string(self.dir(id).join("result.json")).ok()?;
+        let line = text.trim_end();
+        let whole = !line.contains('\n') && json::with(line.as_bytes(), |_| ()).is_some();
+        whole.then(|| line.to_owned())
+    }
+
+    /// Whether a task was known whose record is gone.
+    pub fn is_expired(&self, id: TaskId) -> bool {
+        let names = fs::read_to_string(self.root.join("expired")).unwrap_or_default();
+        names.lines().any(|name| TaskId::parse(name) == Some(id))
+    }
+
+    /// What a task's files take on disk.
+    pub fn bytes(&self, id: TaskId) -> TaskBytes {
+        let dir = self.dir(id);
+        let all = bytes_on_disk(&dir);
+        let scratch = bytes_on_disk(&dir.join(WORK));
+        TaskBytes {
+            record: all.saturating_sub(scratch),
+            scratch,
+        }
+    }
+
+    /// Asks for the end of a task. The executor that owns the directory looks for it.
+    pub fn ask_to_cancel(&self, id: TaskId) -> io::Result<()> {
+        private_file(&self.dir(id).join("cancel")).map(drop)
+    }
+
+    /// Whether somebody has asked for the end of a task.
+    pub fn is_asked_to_cancel(&self, id: TaskId) -> bool {
+        self.dir(id).join("cancel").exists()
+    }
+}
+
+/// What the files below a directory take on disk: blocks, since a sparse file may be any length, and
+/// each once, whatever number of names it has. What cannot be looked at counts for nothing.
+fn bytes_on_disk(dir: &Path) -> u64 {
+    const BLOCK_BYTES: u64 = 512;
+    let (mut bytes, mut seen) = (0, HashSet::new());
+    let mut folders = vec![dir.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let Ok(found) = entry.metadata() else {
+                continue;
+            };
+            if found.is_dir() {
+                folders.push(entry.path());
+            } else if found.nlink() > 1 && !seen.insert((found.dev(), found.ino())) {
+                continue;
+            }
+            bytes += found.blocks() * BLOCK_BYTES;
+        }
+    }
+    bytes
+}
+
+/// Says that a task is there whose files cannot be read.
+pub fn damaged_task(place: &StateDir, id: TaskId) -> String {
+    format!("a task cannot be read: {}", place.dir(id).display())
+}
+
+fn state_of_line(line: &[u8]) -> Option<(TaskState, u64)> {
+    json::with(line, |line| {
+        let state = TaskState::parse(json::text(line, "state")?)?;
+        Some((state, clock::parse(json::text(line, "at")?)?))
+    })?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_what_the_disk_holds_and_each_file_counts_once() {
+        let root = std::env::temp_dir().join(format!("rocco-bytes-{}", std::process::id()));
+        let (place, id) = (StateDir::new(root.clone()), TaskId::new(1));
+        let work = place.dir(id).join(WORK);
+        fs::create_dir_all(&work).unwrap();
+        File::create(work.join("sparse"))
+            .and_then(|file| file.set_len(3 << 40))
+            .unwrap();
+        let sparse = place.bytes(id);
+        assert!(sparse.scratch < 1 << 20, "{sparse:?}");
+        fs::write(work.join("full"), vec![1; 1 << 20]).unwrap();
+        for link in ["one", "two", "three"] {
+            fs::hard_link(work.join("full"), work.join(link)).unwrap();
+        }
+        fs::write(place.dir(id).join("log"), vec![1; 1 << 20]).unwrap();
+        let full = place.bytes(id);
+        fs::remove_dir_all(root).unwrap();
+        for bytes in [full.scratch, full.record] {
+            assert!((1 << 20..3 << 19).contains(&bytes), "{full:?}");
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! What is kept of tasks that have ended, and what makes room for others.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use serde_json::json;
+
+use super::bench::{Bench, Executor, wait_for};
+
+/// Makes a task look as if it had ended years ago.
+fn age(bench: &Bench, id: &str) {
+    let old = "{\"at\":\"2019-12-01T09:00:00.000Z\",\"state\":\"succeeded\"}\n";
+    fs::write(bench.task_dir(id).join("state.ndjson"), old).unwrap();
+}
+
+/// Waits until an executor has looked for what is past keeping: this task is.
+fn wait_for_expiry(executor: &mut Executor, old: &str) {
+    wait_for("expiry", || {
+        let answer = executor.call("task/get", json!({"task_id": old, "part": "summary"}));
+        (answer["error"]["data"]["code"] == "expired").then_some(())
+    });
+}
+
+/// A file of three terabytes that takes no block on the disk made every older record expire.
+#[test]
+fn a_sparse_file_in_one_clone_costs_no_task_its_record() {
+    let bench = Bench::new("sparse");
+    let mut executor = bench.child(&[]);
+    let done = |executor: &mut Executor, goal: &str| {
+        let id = executor.start(&bench.repo, goal);
+        executor.record(&id);
+        id
+    };
+    let old = done(&mut executor, "write a.txt old");
+    let older = done(&mut executor, "write a.txt older");
+    let failed = done(&mut executor, "say nothing\nexit 1");
+    let newer = done(&mut executor, "write a.txt newer");
+    executor.close();
+    age(&bench, &old);
+    let sparse = bench.task_dir(&failed).join("work/sparse");
+    let made = fs::File::create(&sparse).and_then(|file| file.set_len(3 << 40));
+    made.unwrap();
+    let mut next = bench.child(&[]);
+    wait_for_expiry(&mut next, &old);
+    for id in [&older, &failed, &newer] {
+        assert!(next.summary(id)["record"].is_object(), "{id}");
+    }
+    assert!(sparse.exists());
+}
+
+/// A directory that nobody may enter, and residue of one, kept an executor from its start.
+#[test]
+fn what_cannot_be_entered_is_removed_and_keeps_no_executor_from_its_start() {
+    let bench = Bench::new("residue");
+    let mut executor = bench.child(&[]);
+    let id = executor.start(&bench.repo, "say nothing\nexit 1");
+    executor.record(&id);
+    executor.close();
+    let residue = bench.path("state/tasks/.new-residue");
+    for dir in [bench.task_dir(&id).join("work/closed"), residue.clone()] {
+        fs::create_dir_all(dir.join("inner")).unwrap();
+        fs::set_permissions(&dir, fs::Permissions::from_mode(0)).unwrap();
+    }
+    let half_written = bench.task_dir(&id).join(".new-result.json");
+    fs::write(&half_written, "{").unwrap();
+    age(&bench, &id);
+    let mut next = bench.child(&[]);
+    assert!(!residue.exists() && !half_written.exists());
+    wait_for_expiry(&mut next, &id);
+    wait_for("the end of its files", || {
+        let left = fs::read_dir(bench.path("state/tasks")).unwrap().count();
+        (left == 0).then_some(())
+    });
+}

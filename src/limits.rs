@@ -289,6 +289,9 @@ pub const TASK_SWEEP_MS: u64 = 5_000;
 /// How often a task that runs is looked at.
 pub const TASK_TICK_MS: u64 = 50;
 
+/// How long an executor that starts waits for those who look at its tasks. A look takes microseconds.
+pub const STATE_LOCK_MS_MAX: u64 = 5_000;
+
 /// How long a change of state may wait to be brought to the disk, when it need not be there at
 /// once.
 pub const TASK_SYNC_MS: u64 = 50;

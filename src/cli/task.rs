@@ -102,15 +102,6 @@ fn find(place: &StateDir, name: &str) -> Result<FoundTask, String> {
     }
 }
 
-/// Where a task stands. What an executor had in hand that is gone will not go on.
-fn state(place: &StateDir, found: &FoundTask) -> TaskState {
-    if found.state.is_under_way() && !place.is_owned() {
-        found.state.after_a_crash()
-    } else {
-        found.state
-    }
-}
-
 /// Says that something cannot be read.
 fn unreadable(path: &Path, error: &io::Error) -> ExitCode {
     warn(&format!("{} cannot be read: {error}", path.display()));
@@ -141,7 +132,7 @@ fn list(place: &StateDir, manner: OutputFormat, out: &mut impl Write) -> io::Res
                 "{}",
                 json::object(|object| {
                     object.formatted("task_id", format_args!("{}", found.task.id));
-                    object.string("state", state(place, found).name());
+                    object.string("state", place.state_of(found).name());
                     object.string("created_at", &clock::stamp(found.task.created_ms));
                     object.string("updated_at", &clock::stamp(found.at_ms));
                     object.string("repo", &found.task.content.repo);
@@ -152,7 +143,7 @@ fn list(place: &StateDir, manner: OutputFormat, out: &mut impl Write) -> io::Res
         return Ok(code);
     }
     for found in &tasks {
-        let state = state(place, found);
+        let state = place.state_of(found);
         let age = age(clock::now_ms().saturating_sub(found.task.created_ms));
         let (id, goal) = (found.task.id, goal(&found.task.content.goal));
         let state = coloured(state, manner, 11);
@@ -207,7 +198,7 @@ fn show(
     manner: OutputFormat,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let (task, state) = (&found.task, state(place, found));
+    let (task, state) = (&found.task, place.state_of(found));
     let dir = place.dir(task.id);
     // A task that has not ended has none.
     let record = place.record(task.id);
@@ -339,7 +330,7 @@ fn cancel(
     loop {
         let state = place
             .found(id)
-            .map_or(found.state, |found| state(place, &found));
+            .map_or(found.state, |found| place.state_of(&found));
         if state.outcome().is_some() {
             writeln!(out, "{id}  {}", coloured(state, manner, 0))?;
             return Ok(ExitCode::SUCCESS);

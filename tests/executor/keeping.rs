@@ -48,6 +48,24 @@ fn a_sparse_file_in_one_clone_costs_no_task_its_record() {
     assert!(sparse.exists());
 }
 
+/// Two `rocco task list` at once: one of them took the other for an executor.
+#[test]
+fn whoever_looks_at_tasks_at_once_sees_the_same() {
+    let bench = Bench::new("looks");
+    let mut executor = bench.child(&[]);
+    let id = executor.start(&bench.repo, &format!("sleep 3600 {}", bench.show("pids")));
+    bench.pids("pids", 1);
+    let listed = || String::from_utf8(bench.task(&["list"]).stdout).unwrap();
+    let another = fs::File::open(bench.path("state/lock")).unwrap();
+    assert!(listed().contains("running"));
+    executor.kill();
+    another.lock_shared().unwrap();
+    assert!(listed().contains("interrupted"));
+    drop(another);
+    let mut next = bench.child(&[]);
+    assert_eq!(next.record(&id)["outcome"], "interrupted");
+}
+
 /// A directory that nobody may enter, and residue of one, kept an executor from its start.
 #[test]
 fn what_cannot_be_entered_is_removed_and_keeps_no_executor_from_its_start() {

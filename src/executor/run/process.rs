@@ -2,7 +2,7 @@
 //! The only file of the executor that talks to the system without the standard library.
 
 use std::collections::HashMap;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::os::fd::AsRawFd as _;
 use std::os::unix::net::UnixStream;
@@ -106,11 +106,6 @@ fn reap_one(pid: u32) {
         // One that has not ended is left, and so is one that is no child.
         let _ = waitpid(Some(pid), WaitOptions::NOHANG);
     }
-}
-
-/// Locks a file for this process, without waiting. The lock ends with the file, or the process.
-pub fn lock(file: &File) -> io::Result<()> {
-    Ok(file.try_lock()?)
 }
 
 /// The user that this process acts as.

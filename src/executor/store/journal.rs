@@ -2,22 +2,21 @@
 //! other file put in place whole.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Sender};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::executor::daemon::warn;
-use crate::executor::run::process;
 use crate::executor::schedule::task::Task;
 use crate::executor::store::removal::remove_tree;
-use crate::executor::store::state_dir::StateDir;
+use crate::executor::store::state_dir::{LOCK, StateDir};
 use crate::executor::store::{private_dir, private_file};
 use crate::executor::{clock, json};
 use crate::executor_protocol::state::TaskState;
-use crate::limits::{EXPIRED_BYTES_MAX, TASK_SYNC_MS};
+use crate::limits::{EXPIRED_BYTES_MAX, STATE_LOCK_MS_MAX, TASK_SYNC_MS};
 use crate::task::id::TaskId;
 
 /// What an accepted task survives.
@@ -80,8 +79,8 @@ impl Journal {
         let root = root.canonicalize().map_err(system)?;
         let mut options = OpenOptions::new();
         options.create(true).write(true).truncate(false).mode(0o600);
-        let lock = options.open(root.join("lock")).map_err(system)?;
-        lock_patiently(&lock)?;
+        let lock = options.open(root.join(LOCK)).map_err(system)?;
+        own(&lock)?;
         private_file(&root.join("gitconfig")).map_err(system)?;
         let journal = Self {
             place: StateDir::new(root),
@@ -212,17 +211,27 @@ impl Journal {
     }
 }
 
-/// Locks the directory. Who shows tasks at a terminal has it for a moment, to see whether anybody
-/// has.
-fn lock_patiently(lock: &File) -> Result<(), StateDirError> {
-    const ATTEMPTS: usize = 10;
-    for _ in 0..ATTEMPTS {
-        if process::lock(lock).is_ok() {
-            return Ok(());
+/// Makes this process the owner. Whoever looks at tasks has a shared lock for a moment, which is
+/// waited for and does not count as an owner's: those exclude shared ones.
+fn own(lock: &File) -> Result<(), StateDirError> {
+    let started = Instant::now();
+    loop {
+        match lock.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::Error(error)) => return Err(StateDirError::System(error)),
+            Err(TryLockError::WouldBlock) => {}
         }
-        std::thread::sleep(Duration::from_millis(20));
+        match lock.try_lock_shared() {
+            Ok(()) => lock.unlock().map_err(StateDirError::System)?,
+            Err(TryLockError::Error(error)) => return Err(StateDirError::System(error)),
+            Err(TryLockError::WouldBlock) => return Err(StateDirError::Owned),
+        }
+        if started.elapsed() > Duration::from_millis(STATE_LOCK_MS_MAX) {
+            let what = "somebody holds a shared lock on its file `lock` and does not let go";
+            return Err(StateDirError::System(io::Error::other(what)));
+        }
+        std::thread::sleep(Duration::from_millis(1));
     }
-    Err(StateDirError::Owned)
 }
 
 /// Removes what was not put in place in a task's directory.
@@ -286,6 +295,31 @@ fn syncer() -> Sender<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Somebody who listed tasks in a loop kept an executor from its start.
+    #[test]
+    fn whoever_looks_keeps_no_executor_from_its_start() {
+        let root = std::env::temp_dir().join(format!("rocco-own-{}", std::process::id()));
+        let journal = |durable| Journal::open(root.clone(), durable);
+        let first = journal(Durability::Crash).unwrap();
+        assert!(matches!(
+            journal(Durability::Crash),
+            Err(StateDirError::Owned)
+        ));
+        drop(first);
+        // Longer than the ten attempts that there were, and with no moment in between.
+        let looking = File::open(root.join(LOCK)).unwrap();
+        looking.lock_shared().unwrap();
+        let look = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(400));
+            drop(looking);
+        });
+        let second = journal(Durability::Crash).unwrap();
+        look.join().unwrap();
+        assert!(second.place().is_owned());
+        drop(second);
+        fs::remove_dir_all(root).unwrap();
+    }
 
     #[test]
     fn a_torn_line_is_cut() {

@@ -6,7 +6,6 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::executor::run::process;
 use crate::executor::schedule::retention::TaskBytes;
 use crate::executor::schedule::task::Task;
 use crate::executor::store::private_file;
@@ -20,6 +19,9 @@ use crate::task::id::TaskId;
 pub struct StateDir {
     root: PathBuf,
 }
+
+/// The file whose lock the owner holds.
+pub const LOCK: &str = "lock";
 
 /// The clone that the agent works in.
 pub const WORK: &str = "work";
@@ -68,10 +70,24 @@ impl StateDir {
         remove_tree(&self.dir(id).join(WORK))
     }
 
-    /// Whether an executor owns it now.
+    /// Whether an executor owns it now. The owner's lock is exclusive and this one is shared, so that
+    /// nobody who looks is taken for an owner.
     pub fn is_owned(&self) -> bool {
-        let lock = File::open(self.root.join("lock"));
-        lock.is_ok_and(|lock| process::lock(&lock).is_err())
+        let lock = File::open(self.root.join(LOCK));
+        lock.is_ok_and(|lock| lock.try_lock_shared().is_err())
+    }
+
+    /// Where a task stands now, as far as it can be known. What an executor had in hand that is gone
+    /// will not go on.
+    pub fn state_of(&self, found: &FoundTask) -> TaskState {
+        if !found.state.is_under_way() || self.is_owned() {
+            return found.state;
+        }
+        // An executor may have ended the task, and itself, since the task was read.
+        let again = self.found(found.task.id);
+        again
+            .map_or(found.state, |again| again.state)
+            .after_a_crash()
     }
 
     /// Every task, in the order in which they were accepted. What is no task is passed over.
@@ -196,6 +212,27 @@ fn state_of_line(line: &[u8]) -> Option<(TaskState, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Two who looked at once took each other for an executor, and a dead task for one that runs.
+    #[test]
+    fn nobody_who_looks_is_taken_for_the_owner() {
+        let root = std::env::temp_dir().join(format!("rocco-look-{}", std::process::id()));
+        fs::create_dir(&root).unwrap();
+        let place = StateDir::new(root.clone());
+        assert!(!place.is_owned());
+        let open = || private_file(&root.join(LOCK)).unwrap();
+        let (first, second) = (open(), open());
+        first.lock_shared().unwrap();
+        second.lock_shared().unwrap();
+        assert!(!place.is_owned());
+        drop((first, second));
+        let owner = open();
+        owner.lock().unwrap();
+        assert!(place.is_owned());
+        drop(owner);
+        assert!(!place.is_owned());
+        fs::remove_dir_all(root).unwrap();
+    }
 
     #[test]
     fn sizes_are_what_the_disk_holds_and_each_file_counts_once() {

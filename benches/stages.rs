@@ -38,7 +38,7 @@ impl Tool for Empty {
         ToolSpec::new("larry_submit_task", "Nothing.", r#"{"type":"object"}"#)
     }
 
-    fn call(&mut self, _: Call<'_>, reply: Reply<'_>) -> Answered {
+    fn call<'r>(&mut self, _: Call<'_>, reply: Reply<'r>) -> Answered<'r> {
         reply.text("")
     }
 }

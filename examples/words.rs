@@ -18,17 +18,15 @@ impl Tool for WordCount {
             .output_schema(output)
     }
 
-    fn call(&mut self, call: Call<'_>, reply: Reply<'_>) -> Answered {
+    fn call<'r>(&mut self, call: Call<'_>, reply: Reply<'r>) -> Answered<'r> {
         match call.arguments.get("text").and_then(|text| text.as_str()) {
             Some(text) => reply.structured(|result| {
                 result.unsigned("words", text.split_whitespace().count() as u64);
             }),
-            None => reply.error(ToolError {
-                code: "invalid_arguments",
-                what: format_args!("/text must be a string"),
-                advice: "Call again with a text",
-                retryable: false,
-            }),
+            None => reply.error(
+                ToolError::new("invalid_arguments", format_args!("/text must be a string"))
+                    .advice("Call again with a text"),
+            ),
         }
     }
 }

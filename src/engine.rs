@@ -1,10 +1,7 @@
 //! The engine: bytes in, bytes out.
 //!
 //! It owns the buffers and the session and knows no file descriptor and no clock, so that a test
-//! can drive it to the last byte. The contract: put what was read into [`Engine::space`] and say
-//! so with [`Engine::fill`], then [`Engine::serve`], then send [`Engine::pending`] and say so with
-//! [`Engine::consume`]. At the end of input, [`Engine::end_of_input`] once, and serve and send
-//! until [`Engine::is_drained`]. A server with an executor has a second stream,
+//! can drive it to the last byte. A server with an executor has a second stream,
 //! [`Engine::executor_client`], and a clock that is set from outside.
 
 use crate::executor_client::ExecutorClient;
@@ -15,8 +12,40 @@ use crate::wire::framer::{Framer, Next};
 use crate::wire::outbox::Outbox;
 use crate::wire::ring::Ring;
 
-/// A server without a transport.
+/// A server without a transport, for tests and for transports of your own. It is made by
+/// [`Server::into_engine`](crate::Server::into_engine).
+///
+/// # The contract
+///
+/// 1. Put what was read at the start of [`space`](Self::space), and say how much that was with
+///    [`fill`](Self::fill).
+/// 2. Call [`serve`](Self::serve).
+/// 3. Send [`pending`](Self::pending), and say how much was sent with [`consume`](Self::consume).
+///    A client that does not read stops the serving, so that memory stays bounded: serve again
+///    while [`can_serve`](Self::can_serve) says so.
+/// 4. At the end of input, call [`end_of_input`](Self::end_of_input) once, and serve and send until
+///    [`is_drained`](Self::is_drained).
+///
+/// ```
+/// use rocco::{Info, Server};
+///
+/// let mut engine = Server::new(Info::new("bare", "1.0.0")).into_engine();
+/// let request = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n";
+/// engine.space()[..request.len()].copy_from_slice(request);
+/// engine.fill(request.len());
+/// engine.serve();
+/// assert_eq!(engine.pending(), b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n");
+/// engine.consume(engine.pending().len());
+///
+/// engine.end_of_input();
+/// engine.serve();
+/// assert!(engine.is_drained());
+/// ```
+///
+/// Nothing that a client sends makes it panic. It reads no clock, makes no system call, and claims
+/// memory while it is built, for long lines, and in the tools.
 #[derive(Debug)]
+#[must_use = "an engine serves what it is driven to"]
 pub struct Engine {
     ring: Ring,
     framer: Framer,
@@ -29,21 +58,13 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An engine that no byte has reached. `page_tools` is how many tools a page of `tools/list`
-    /// holds.
+    /// An engine that no byte has reached, with a way to an executor if there is one. `page_tools`
+    /// is how many tools a page of `tools/list` holds.
     ///
     /// # Panics
     ///
     /// As [`Session::new`].
-    pub fn new(info: &Info, tools: Vec<Box<dyn Tool>>, page_tools: usize) -> Self {
-        Self::with_executor_client(info, tools, page_tools, None)
-    }
-
-    /// As [`Engine::new`], with the way to an executor.
-    ///
-    /// # Panics
-    ///
-    /// As [`Session::new`].
+    #[doc(hidden)]
     pub fn with_executor_client(
         info: &Info,
         tools: Vec<Box<dyn Tool>>,
@@ -62,25 +83,30 @@ impl Engine {
         }
     }
 
-    /// Where the next input goes. Empty while the ring is full of frames that wait for the client
-    /// to read.
+    /// Where the next input goes: at most 65,536 bytes, and none while the buffer is full of lines
+    /// that wait for the client to read.
     pub fn space(&mut self) -> &mut [u8] {
         self.ring.space()
     }
 
-    /// Whether there is room for input.
+    /// Whether [`Engine::space`] has room for a byte.
     pub fn has_space(&self) -> bool {
         !self.ring.is_full()
     }
 
     /// Takes in `count` bytes that were put at the start of [`Engine::space`].
+    ///
+    /// # Panics
+    ///
+    /// If `count` is more than the space, or not zero after [`Engine::end_of_input`].
     pub fn fill(&mut self, count: usize) {
         assert!(!self.ended || count == 0, "input after its end");
         self.ring.fill(count);
         self.starved &= count == 0;
     }
 
-    /// Says that no further byte will come, so that a last line without LF is a frame.
+    /// Says that no further byte will come, so that a last line without LF is served
+    /// as one.
     pub fn end_of_input(&mut self) {
         self.ended = true;
         self.starved = false;
@@ -90,34 +116,36 @@ impl Engine {
     }
 
     /// The way to an executor, if there is one.
+    #[doc(hidden)]
     pub fn executor_client(&mut self) -> Option<&mut ExecutorClient> {
         let (client, _) = self.session.delegate(&mut self.outbox);
         client.as_deref_mut()
     }
 
     /// Whether there is a way to an executor.
-    pub fn has_executor_client(&self) -> bool {
+    pub(crate) fn has_executor_client(&self) -> bool {
         self.session.delegate_ref().is_some()
     }
 
     /// When something happens even if nothing comes: the time to set by then, and to serve at.
+    #[doc(hidden)]
     pub fn deadline_ms(&self) -> Option<u64> {
         let client = self.session.delegate_ref().as_ref()?;
         // While the client does not read, nobody can be answered.
         client.deadline_ms().filter(|_| self.outbox.is_open())
     }
 
-    /// Serves frames until there is none, or until the client has too much to read; then what has
-    /// come from the executor.
+    /// Serves what has come, until no whole line is left, or until the client has 262,144 bytes or
+    /// more to read.
     pub fn serve(&mut self) {
         self.serve_frames();
         if self.has_executor_client() {
-            self.serve_port();
+            self.serve_executor_client();
         }
     }
 
     #[inline(never)]
-    fn serve_port(&mut self) {
+    fn serve_executor_client(&mut self) {
         let (client, mut replies) = self.session.delegate(&mut self.outbox);
         if let Some(client) = client {
             client.serve(&mut replies);
@@ -147,23 +175,27 @@ impl Engine {
     }
 
     /// Whether replies may be written: the client has not too much to read.
-    pub fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         self.outbox.is_open()
     }
 
-    /// Whether [`Engine::serve`] would serve a frame or look for one.
+    /// Whether [`Engine::serve`] would serve a line or look for one.
     pub fn can_serve(&self) -> bool {
         let client = self.session.delegate_ref().as_ref();
         let has_lines = client.is_some_and(|client| client.has_lines());
         (!self.starved || has_lines) && self.outbox.is_open()
     }
 
-    /// What is to be sent.
+    /// What is to be sent: replies, each with its LF.
     pub fn pending(&self) -> &[u8] {
         self.outbox.pending()
     }
 
     /// Lets go of the first `count` pending bytes, which were sent.
+    ///
+    /// # Panics
+    ///
+    /// If `count` is more than is pending.
     pub fn consume(&mut self, count: usize) {
         self.outbox.consume(count);
     }
@@ -174,7 +206,8 @@ impl Engine {
         drained && !self.session.has_pending_replies()
     }
 
-    /// Gives back the memory that a burst has claimed. For when nothing happens.
+    /// Gives back the memory that a burst has claimed. For when nothing happens; it may be called
+    /// at any time and as often as wanted.
     pub fn rest(&mut self) {
         self.ring.rest();
         self.outbox.rest();

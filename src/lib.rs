@@ -94,7 +94,7 @@ pub use mcp::catalog::Info;
 pub use mcp::prepared::Prepared;
 pub use mcp::tool::{Annotations, Answered, Call, Icon, Reply, Tool, ToolError, ToolSpec};
 pub use server::Server;
-pub use wire::json::{Array, Object, Value};
+pub use wire::json::{Array, DuplicateMember, NotJson, Object, RawJson, Value};
 pub use wire::writer::{ArrayWriter, ObjectWriter};
 
 /// The manual: what a person asks who runs the program, beside the code that it speaks of.

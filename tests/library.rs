@@ -2,9 +2,8 @@
 
 mod support;
 
-use rocco::internals::engine::Engine;
 use rocco::internals::limits::{OUTBOX_HIGH_WATER_BYTES, RESULTS_BYTES_MAX, SUBSCRIPTIONS_MAX};
-use rocco::{Annotations, Icon, Info, Server, ToolError, ToolSpec};
+use rocco::{Annotations, Engine, Icon, Info, Server, ToolError, ToolSpec};
 use serde_json::{Value, json};
 
 const OBJECT: &str = r#"{ "type": "object" }"#;
@@ -15,21 +14,12 @@ fn server() -> Server {
         .description("Shows.")
         .website_url("https://example.invalid/")
         .instructions("Call sum.")
-        .icon(Icon {
-            src: "data:,x".into(),
-            mime_type: Some("text/plain".into()),
-        });
+        .icon(Icon::new("data:,x").mime_type("text/plain"));
     let sum = ToolSpec::new("sum", "Adds numbers.", OBJECT)
         .title("Sum")
         .output_schema(OBJECT)
-        .annotations(Annotations {
-            read_only: true,
-            ..Annotations::default()
-        })
-        .icon(Icon {
-            src: "data:,y".into(),
-            mime_type: None,
-        });
+        .annotations(Annotations::new().read_only(true))
+        .icon(Icon::new("data:,y"));
     Server::new(info)
         .tool_fn(sum, |call, reply| {
             let numbers = call
@@ -45,12 +35,10 @@ fn server() -> Server {
                     result.unsigned("sum", sum.sum());
                     result.string("note", "a \"quoted\"\n\u{2028}line");
                 }),
-                None => reply.error(ToolError {
-                    code: "no_numbers",
-                    what: format_args!("there is nothing to add"),
-                    advice: "Send numbers",
-                    retryable: false,
-                }),
+                None => reply.error(
+                    ToolError::new("no_numbers", format_args!("there is nothing to add"))
+                        .advice("Send numbers"),
+                ),
             }
         })
         .tool_fn(ToolSpec::new("hello", "Says hello.", OBJECT), |_, reply| {
@@ -185,12 +173,7 @@ fn an_error_that_fits_once_but_not_twice_is_an_internal_error() {
                 Some(rocco::Value::Unsigned(bytes)) => bytes as usize,
                 _ => 0,
             });
-            reply.error(ToolError {
-                code: "wailed",
-                what: format_args!("{words}"),
-                advice: "Go away",
-                retryable: false,
-            })
+            reply.error(ToolError::new("wailed", format_args!("{words}")).advice("Go away"))
         },
     );
     let (mut engine, _) = open(server, "2025-11-25");
@@ -249,18 +232,18 @@ fn a_server_without_tools_lists_none() {
 fn twins_are_refused_at_start() {
     let hello = || ToolSpec::new("hello", "Says hello.", OBJECT);
     let server = Server::new(Info::new("twins", "0"));
-    server
+    let _ = server
         .tool_fn(hello(), |_, reply| reply.text(""))
         .tool_fn(hello(), |_, reply| reply.text(""))
         .into_engine();
 }
 
 #[test]
-#[should_panic(expected = "a schema of bad is no object")]
+#[should_panic(expected = "a schema of bad is not a JSON object")]
 fn a_schema_that_is_no_object_is_refused_at_start() {
     let nested = r#"{"properties":{"a":{"type":"object"}}}"#;
     let spec = ToolSpec::new("bad", "", nested);
-    Server::new(Info::new("bad", "0"))
+    let _ = Server::new(Info::new("bad", "0"))
         .tool_fn(spec, |_, reply| reply.text(""))
         .into_engine();
 }
@@ -356,10 +339,8 @@ fn stateless_pages_share_one_scope_and_need_no_session() {
 /// Each result has all that the server says of itself, so that together they pass the outbox.
 #[test]
 fn every_subscription_gets_a_whole_result_however_much_a_server_says_of_itself() {
-    let info = Info::new("demo", "0").icon(Icon {
-        src: format!("data:image/png;base64,{}", "A".repeat(210 << 10)).into(),
-        mime_type: None,
-    });
+    let image = format!("data:image/png;base64,{}", "A".repeat(210 << 10));
+    let info = Info::new("demo", "0").icon(Icon::new(image));
     let mut engine = Server::new(info).into_engine();
     for id in 0..SUBSCRIPTIONS_MAX {
         let params = stateless(json!({"notifications": {}}), json!({}));

@@ -112,7 +112,7 @@ fn serve(options: Mcp) -> ExitCode {
         });
     let server = Server::new(info).busy_poll(Duration::from_micros(options.busy_poll_us));
     match options.executor {
-        Some(way) => server.executor(way, depth()).run_stdio(),
+        Some(way) => server.executor(way).task_depth(depth()).run_stdio(),
         None => server.tool(SubmitTask::new()).run_stdio(),
     }
 }

@@ -20,6 +20,7 @@ use crate::executor_client::errors::Absence;
 
 /// Why serving came to its ordinary end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Ended {
     /// The input ended, and all of it was answered.
     Input,
@@ -31,6 +32,7 @@ pub enum Ended {
 
 /// What the system did to end serving before its time.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Failure {
     /// Waiting for input or output failed, or could not be set up.
     Wait(io::Error),

@@ -25,7 +25,7 @@ pub struct ClientSettings {
     /// How many tasks the front is inside of.
     pub depth: u64,
     /// 128 random bits, of which nobody can guess the next.
-    pub random: Box<dyn FnMut() -> u128>,
+    pub random: Box<dyn FnMut() -> u128 + Send>,
 }
 
 impl std::fmt::Debug for ClientSettings {

@@ -277,15 +277,11 @@ impl ToolRefusal {
     }
 
     /// Writes it as the result of a call.
-    pub fn write(&self, reply: Reply<'_>) -> Answered {
+    pub fn write<'r>(&self, reply: Reply<'r>) -> Answered<'r> {
         let (_, code, retryable, advice) = *self.code.row();
-        let error = ToolError {
-            code,
-            what: format_args!("{}", self.what.as_str()),
-            advice,
-            retryable,
-        };
-        reply.error_retry(error, self.retry_after_ms, |details| {
+        let what = format_args!("{}", self.what.as_str());
+        let error = ToolError::of_row((code, retryable, advice), what, self.retry_after_ms);
+        reply.error_with(error, |details| {
             if let Some(absence) = self.absence {
                 details.string("reason", absence.name());
             }

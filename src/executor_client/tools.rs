@@ -132,12 +132,13 @@ impl ExecutorTool {
         ToolSpec::new(name, description, input)
             .title(title)
             .output_schema(output)
-            .annotations(Annotations {
-                read_only: reads,
-                destructive: self == Self::Cancel,
-                idempotent: self != Self::Submit,
-                open_world: self == Self::Submit,
-            })
+            .annotations(
+                Annotations::new()
+                    .read_only(reads)
+                    .destructive(self == Self::Cancel)
+                    .idempotent(self != Self::Submit)
+                    .open_world(self == Self::Submit),
+            )
     }
 }
 
@@ -252,7 +253,7 @@ fn take<'a, const N: usize>(
         return Err(refuse(name, "is not an argument of this tool"));
     }
     let taken = arguments.take(names);
-    taken.map_err(|twice| refuse(twice.0, "is given more than once"))
+    taken.map_err(|twice| refuse(twice.name(), "is given more than once"))
 }
 
 fn task_id(value: Value<'_>) -> Result<TaskId, ToolRefusal> {

@@ -8,8 +8,19 @@ use crate::wire::json::{Parser, minified};
 use crate::wire::outbox::Outbox;
 use crate::wire::writer::{ObjectWriter, Sink};
 
-/// What a server says of itself.
+/// What a server says of itself (`Implementation`, and the `instructions` of a server). Texts are
+/// passed on as they are.
+///
+/// ```
+/// let info = rocco::Info::new("words", "1.0.0")
+///     .title("Words")
+///     .website_url("https://example.com/words")
+///     .icon(rocco::Icon::new("https://example.com/words.png").mime_type("image/png"))
+///     .instructions("Ask word_count how long a text is.");
+/// # let _ = info;
+/// ```
 #[derive(Debug, Clone)]
+#[must_use = "it does nothing until a Server has it"]
 pub struct Info {
     pub(super) name: CowText,
     pub(super) version: CowText,
@@ -34,31 +45,31 @@ impl Info {
         }
     }
 
-    /// A name for people.
+    /// A name for people (2025-06-18 and later).
     pub fn title(mut self, title: impl Into<CowText>) -> Self {
         self.title = Some(title.into());
         self
     }
 
-    /// What the server does, for people.
+    /// What the server does, for people (2025-11-25 and later).
     pub fn description(mut self, description: impl Into<CowText>) -> Self {
         self.description = Some(description.into());
         self
     }
 
-    /// Where to read more.
+    /// Where to read more: an address (2025-11-25 and later).
     pub fn website_url(mut self, url: impl Into<CowText>) -> Self {
         self.website_url = Some(url.into());
         self
     }
 
-    /// An icon.
+    /// A further icon (2025-11-25 and later).
     pub fn icon(mut self, icon: Icon) -> Self {
         self.icons.push(icon);
         self
     }
 
-    /// How to use the server, for a model.
+    /// How to use the server, for a model. Every revision has it.
     pub fn instructions(mut self, instructions: impl Into<CowText>) -> Self {
         self.instructions = Some(instructions.into());
         self
@@ -214,7 +225,7 @@ fn checked(spec: &ToolSpec) -> ToolSpec {
         match minified_object(text) {
             Some(schema) => schema.into(),
             None => panic!(
-                "a schema of {} is no object with \"type\": \"object\"",
+                "a schema of {} is not a JSON object with \"type\": \"object\"",
                 spec.name
             ),
         }

@@ -218,10 +218,11 @@ impl<'s> Replies<'s> {
     }
 
     /// Answers a call of a tool.
-    pub fn answer(&mut self, handle: RequestHandle, write: impl FnOnce(Reply<'_>) -> Answered) {
+    pub fn answer(&mut self, handle: RequestHandle, write: impl FnOnce(Reply<'_>) -> Answered<'_>) {
         self.line(handle, |outbox, waiting, catalog| {
             let preamble = catalog.preamble(waiting.revision_id);
-            write(Reply::new(outbox, waiting.revision_id.revision(), preamble));
+            let _: Answered<'_> =
+                write(Reply::new(outbox, waiting.revision_id.revision(), preamble));
             Ok(())
         });
     }
@@ -242,7 +243,7 @@ impl<'s> Replies<'s> {
         &mut self,
         handle: RequestHandle,
         fill: impl FnOnce(&mut ObjectWriter<'_>),
-        write: impl FnOnce(Reply<'_>) -> Answered,
+        write: impl FnOnce(Reply<'_>) -> Answered<'_>,
     ) {
         self.line(handle, |outbox, waiting, catalog| {
             let preamble = catalog.preamble(waiting.revision_id);
@@ -251,7 +252,7 @@ impl<'s> Replies<'s> {
                 fill(object);
                 object.member("result", |sink| {
                     let revision = waiting.revision_id.revision();
-                    write(Reply::new(sink.outbox(), revision, preamble));
+                    let _: Answered<'_> = write(Reply::new(sink.outbox(), revision, preamble));
                 });
             });
             Ok(())
@@ -298,10 +299,7 @@ impl<'s> Replies<'s> {
         let mut written = write(outbox, &waiting, self.catalog);
         outbox.put(b"}\n");
         if !outbox.end_result() && written.is_ok() {
-            written = Err(RpcError::new(
-                RpcErrorCode::Internal,
-                "the result is too long",
-            ));
+            written = Err(RpcError::new(RpcErrorCode::Internal, errors::SPOILT_RESULT));
         }
         if let Err(error) = written {
             outbox.rewind(start);

@@ -5,7 +5,7 @@
 
 use super::errors::{RpcError, RpcErrorCode, RpcErrorData};
 use super::revision::RevisionId;
-use crate::wire::json::{Duplicate, Object, Value};
+use crate::wire::json::{DuplicateMember, Object, Value};
 use crate::wire::message::Request;
 
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
@@ -108,6 +108,6 @@ impl<'a> Envelope<'a> {
     }
 }
 
-fn twice(_: Duplicate) -> RpcError<'static> {
+fn twice(_: DuplicateMember) -> RpcError<'static> {
     RpcError::params("a member of params or of the envelope is given more than once")
 }

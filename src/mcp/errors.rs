@@ -29,6 +29,9 @@ pub enum RpcErrorCode {
     UnsupportedVersion = -32022,
 }
 
+/// Why a result that a tool has begun is not sent.
+pub const SPOILT_RESULT: &str = "the result is too long or cannot be formatted";
+
 /// What an error says to a program.
 #[derive(Debug, Clone, Copy)]
 pub enum RpcErrorData<'a> {

@@ -322,10 +322,7 @@ impl<D: Delegate> SessionCore<D> {
             outbox.put(b"}");
         }
         if !outbox.end_result() && answered.is_ok() {
-            answered = Err(RpcError::new(
-                RpcErrorCode::Internal,
-                "the result is too long",
-            ));
+            answered = Err(RpcError::new(RpcErrorCode::Internal, errors::SPOILT_RESULT));
         }
         match answered {
             Ok(RequestAnswer::Result) => {}

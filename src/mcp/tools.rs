@@ -4,7 +4,7 @@ use super::catalog::Catalog;
 use super::envelope::Envelope;
 use super::errors::{RpcError, RpcErrorCode};
 use super::revision::RevisionId;
-use super::tool::{Call, CowText, Reply, Tool, ToolSpec};
+use super::tool::{Answered, Call, CowText, Reply, Tool, ToolSpec};
 use crate::wire::json::{Object, Value};
 use crate::wire::outbox::Outbox;
 use bumpalo::Bump;
@@ -137,8 +137,7 @@ impl Tools {
             By::Tool(tool) => {
                 let revision = served.revision_id.revision();
                 let reply = Reply::new(outbox, revision, served.preamble);
-                let arena = served.arena;
-                tool.call(Call { arguments, arena }, reply);
+                let _: Answered<'_> = tool.call(Call::new(arguments, served.arena), reply);
                 Ok(Called::Written)
             }
             By::Delegate(number) => Ok(Called::Delegated(*number, arguments)),

@@ -32,13 +32,10 @@ impl Tool for SubmitTask {
         ToolSpec::new(schema::NAME, schema::DESCRIPTION, schema::INPUT)
             .title(schema::TITLE)
             .output_schema(schema::OUTPUT)
-            .annotations(Annotations {
-                destructive: false,
-                ..Annotations::default()
-            })
+            .annotations(Annotations::new().destructive(false))
     }
 
-    fn call(&mut self, call: Call<'_>, reply: Reply<'_>) -> Answered {
+    fn call<'r>(&mut self, call: Call<'_>, reply: Reply<'r>) -> Answered<'r> {
         match TaskRequest::parse(call.arguments, call.arena) {
             Ok(_) => reply.prepared(&self.refusal),
             Err(faults) => invalid_arguments(&faults, reply),
@@ -46,25 +43,20 @@ impl Tool for SubmitTask {
     }
 }
 
-fn not_connected(reply: Reply<'_>) -> Answered {
-    let error = ToolError {
-        code: "executor_not_connected",
-        what: format_args!("no executor is connected, so the task was not submitted"),
-        advice: "Do the task yourself or tell the user, who can start rocco mcp with --executor or \
-                 --executor-socket, and do not submit it again",
-        retryable: false,
-    };
+fn not_connected(reply: Reply<'_>) -> Answered<'_> {
+    let what = format_args!("no executor is connected, so the task was not submitted");
+    let error = ToolError::new("executor_not_connected", what).advice(
+        "Do the task yourself or tell the user, who can start rocco mcp with --executor or \
+         --executor-socket, and do not submit it again",
+    );
     reply.error_with(error, |details| details.string("reason", "not_configured"))
 }
 
 /// Refuses a task whose arguments break the rules.
-pub fn invalid_arguments(faults: &Faults<'_>, reply: Reply<'_>) -> Answered {
-    let error = ToolError {
-        code: "invalid_arguments",
-        what: format_args!("the task was not submitted, because {faults}"),
-        advice: "Correct every argument that is named and call larry_submit_task again",
-        retryable: false,
-    };
+pub fn invalid_arguments<'r>(faults: &Faults<'_>, reply: Reply<'r>) -> Answered<'r> {
+    let what = format_args!("the task was not submitted, because {faults}");
+    let error = ToolError::new("invalid_arguments", what)
+        .advice("Correct every argument that is named and call larry_submit_task again");
     reply.error_with(error, |details| {
         details.array("faults", |list| {
             for fault in faults.listed() {

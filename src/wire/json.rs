@@ -1,7 +1,9 @@
-//! JSON values of a frame, borrowed from it.
+//! JSON values of a frame, borrowed from it, and JSON text that was checked.
 //!
 //! simd-json parses the frame in place and leaves a tape of nodes; [`Value`] is a view of it that
 //! walks by skipping, never by recursion.
+
+use std::fmt;
 
 use simd_json::{Buffers, Node, StaticNode, Tape};
 
@@ -9,10 +11,23 @@ use crate::limits::{DEPTH_MAX, FRAME_BYTES_WARM, FRAME_PADDING_BYTES};
 
 const _: () = assert!(FRAME_PADDING_BYTES >= simd_json::INPUT_PADDING);
 
-/// The bytes are not one JSON text of UTF-8, or nest deeper than [`DEPTH_MAX`], or hold a number
+/// The bytes are not one JSON text of UTF-8 (RFC 8259), or nest deeper than 1,024, or hold a number
 /// beyond the range of a double.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct NotJson;
+
+impl fmt::Display for NotJson {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the text is not one valid JSON value, nests deeper than {DEPTH_MAX}, or holds a \
+             number beyond the range of a double"
+        )
+    }
+}
+
+impl std::error::Error for NotJson {}
 
 /// A parser with buffers that stay warm for small frames.
 pub struct Parser {
@@ -28,8 +43,8 @@ pub struct Document<'f> {
     warm: bool,
 }
 
-impl std::fmt::Debug for Parser {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Parser {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Parser").finish_non_exhaustive()
     }
 }
@@ -91,7 +106,20 @@ impl Document<'_> {
     }
 }
 
-/// A JSON value, borrowed from its frame.
+/// A JSON value, borrowed from the line that it came in.
+///
+/// JSON has no further kinds of values (RFC 8259, section 3), so a `match` may name them all.
+///
+/// ```
+/// fn truth(value: rocco::Value<'_>) -> Option<bool> {
+///     match value {
+///         rocco::Value::Bool(truth) => Some(truth),
+///         rocco::Value::Unsigned(number) => Some(number != 0),
+///         _ => None,
+///     }
+/// }
+/// # let _ = truth;
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub enum Value<'a> {
     /// `null`.
@@ -138,7 +166,44 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The text of a string.
+    /// The truth of `true` or `false`; none for any other value.
+    pub fn as_bool(&self) -> Option<bool> {
+        match *self {
+            Self::Bool(truth) => Some(truth),
+            _ => None,
+        }
+    }
+
+    /// An integer from 0 to 2^64 - 1; none for `-0`, `1.0` and any other value.
+    pub fn as_u64(&self) -> Option<u64> {
+        match *self {
+            Self::Unsigned(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    /// An integer from -2^63 to 2^63 - 1; none for `1.0` and any other value.
+    pub fn as_i64(&self) -> Option<i64> {
+        match *self {
+            Self::Unsigned(number) => number.try_into().ok(),
+            Self::Signed(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    /// Any number, as the double that is nearest to it; none for any other value.
+    pub fn as_f64(&self) -> Option<f64> {
+        match *self {
+            Self::Unsigned(number) => Some(number as f64),
+            // A minus sign before a zero is kept.
+            Self::Signed(0) => Some(-0.0),
+            Self::Signed(number) => Some(number as f64),
+            Self::Float(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    /// The text of a string, unescaped; none for any other value.
     pub fn as_str(&self) -> Option<&'a str> {
         match *self {
             Self::String(text) => Some(text),
@@ -146,7 +211,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The members of an object.
+    /// The members of an object; none for any other value.
     pub fn as_object(&self) -> Option<Object<'a>> {
         match *self {
             Self::Object(object) => Some(object),
@@ -154,7 +219,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The elements of an array.
+    /// The elements of an array; none for any other value.
     pub fn as_array(&self) -> Option<Array<'a>> {
         match *self {
             Self::Array(array) => Some(array),
@@ -162,7 +227,9 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The name of the value's type, as JSON Schema has it.
+    /// The name of the value's type, as JSON Schema has it: `null`, `boolean`, `integer`, `number`,
+    /// `string`, `array` or `object`. A number that was written with a fraction or an exponent is a
+    /// `number`, `1.0` included.
     pub fn type_name(&self) -> &'static str {
         match self {
             Self::Null => "null",
@@ -215,9 +282,26 @@ pub struct Object<'a> {
     len: usize,
 }
 
-/// A member that was asked for stands in an object more than once.
+/// A member that was asked for by [`Object::take`] stands in the object more than once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Duplicate(pub &'static str);
+pub struct DuplicateMember {
+    name: &'static str,
+}
+
+impl DuplicateMember {
+    /// The name that stands there more than once.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+}
+
+impl fmt::Display for DuplicateMember {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the member {:?} is given more than once", self.name)
+    }
+}
+
+impl std::error::Error for DuplicateMember {}
 
 impl<'a> Object<'a> {
     /// The object without members.
@@ -233,7 +317,7 @@ impl<'a> Object<'a> {
         self.len == 0
     }
 
-    /// The members.
+    /// The members in order, each as often as it was sent.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = (&'a str, Value<'a>)> + use<'a> {
         let mut nodes = self.nodes;
@@ -248,47 +332,123 @@ impl<'a> Object<'a> {
         })
     }
 
-    /// The first member of a name.
+    /// The first member of a name. Where it matters that there is no second one, use
+    /// [`Object::take`].
     pub fn get(&self, name: &str) -> Option<Value<'a>> {
         self.iter()
             .find_map(|(key, value)| (key == name).then_some(value))
     }
 
-    /// The members of several names in one pass. Layers that disagree on which of two equal names
-    /// counts have been led astray by it, so a name that occurs twice is an error.
+    /// The members of several names, in the order of the names, in one pass. Other members are
+    /// passed over.
+    ///
+    /// ```
+    /// use rocco::{DuplicateMember, Object};
+    ///
+    /// fn range(arguments: Object<'_>) -> Result<Option<(u64, u64)>, DuplicateMember> {
+    ///     let [from, to] = arguments.take(["from", "to"])?;
+    ///     let number = |value: Option<rocco::Value<'_>>| value.and_then(|value| value.as_u64());
+    ///     Ok(number(from).zip(number(to)))
+    /// }
+    /// assert_eq!(range(Object::EMPTY), Ok(None));
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// A name occurs twice. Layers that disagree on which of two equal names counts have been led
+    /// astray by it.
     #[inline]
     pub fn take<const N: usize>(
         &self,
         names: [&'static str; N],
-    ) -> Result<[Option<Value<'a>>; N], Duplicate> {
+    ) -> Result<[Option<Value<'a>>; N], DuplicateMember> {
         let mut taken = [None; N];
         for (key, value) in self.iter() {
             if let Some(index) = names.iter().position(|&name| name == key)
                 && taken[index].replace(value).is_some()
             {
-                return Err(Duplicate(names[index]));
+                return Err(DuplicateMember { name: names[index] });
             }
         }
         Ok(taken)
     }
 }
 
-/// A JSON text without the white space between its tokens, or `None` if it is none.
+/// JSON text that was checked: one valid value on one line, to be written where a value goes.
+///
+/// To make it costs a parse and memory, to write it a copy. A tool makes what never changes when it
+/// is made itself, and not in a call.
+///
+/// ```
+/// use rocco::{Info, RawJson, Server, ToolSpec};
+///
+/// let limits = RawJson::new(r#"{ "words": 1000, "lines": [1, 50] }"#)?;
+/// let spec = ToolSpec::new("limits", "Tells the limits.", r#"{"type":"object"}"#);
+/// let server = Server::new(Info::new("counter", "1.0.0")).tool_fn(spec, move |_call, reply| {
+///     reply.structured(|result| result.json("limits", &limits))
+/// });
+/// # let _ = server;
+/// # Ok::<(), rocco::NotJson>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RawJson(Box<str>);
+
+impl RawJson {
+    /// Checks a text. White space between its tokens is left out; a member name that stands in an
+    /// object twice stays twice.
+    ///
+    /// # Errors
+    ///
+    /// It is not one JSON value, nests deeper than 1,024, or holds a number beyond the range of a
+    /// double.
+    pub fn new(text: &str) -> Result<Self, NotJson> {
+        match minified(text) {
+            Some(text) => Ok(Self(text.into())),
+            None => Err(NotJson),
+        }
+    }
+
+    /// The text, on one line.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for RawJson {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::str::FromStr for RawJson {
+    type Err = NotJson;
+
+    fn from_str(text: &str) -> Result<Self, NotJson> {
+        Self::new(text)
+    }
+}
+
+/// A JSON text without the white space between its tokens, or `None` if it is not JSON. A line or
+/// paragraph separator (U+2028, U+2029) is escaped, since some clients split lines on those too.
 pub fn minified(text: &str) -> Option<String> {
     let mut frame = text.as_bytes().to_vec();
     frame.resize(text.len() + FRAME_PADDING_BYTES, b' ');
     Parser::new().parse(&mut frame, text.len()).ok()?;
     let (mut in_string, mut escaped) = (false, false);
-    let kept = text.chars().filter(|&character| {
-        let keep = in_string || !character.is_ascii_whitespace();
+    let mut kept = String::with_capacity(text.len());
+    for character in text.chars() {
         match character {
-            '"' if !escaped => in_string = !in_string,
+            '\u{2028}' => kept.push_str("\\u2028"),
+            '\u{2029}' => kept.push_str("\\u2029"),
+            _ if in_string || !character.is_ascii_whitespace() => kept.push(character),
             _ => {}
         }
+        if character == '"' && !escaped {
+            in_string = !in_string;
+        }
         escaped = in_string && character == '\\' && !escaped;
-        keep
-    });
-    Some(kept.collect())
+    }
+    Some(kept)
 }
 
 #[cfg(test)]
@@ -341,7 +501,7 @@ mod tests {
             let object = value.as_object().unwrap();
             (object.take(["a"]).err(), object.take(["c"]).is_ok())
         });
-        assert_eq!(taken.unwrap(), (Some(Duplicate("a")), true));
+        assert_eq!(taken.unwrap(), (Some(DuplicateMember { name: "a" }), true));
     }
 
     #[test]
@@ -365,5 +525,42 @@ mod tests {
             Some("{\"a b\":[1,\"\\\\\",\"\\\" x\"]}")
         );
         assert_eq!(minified("{"), None);
+        assert_eq!(
+            minified("\"\u{2028}\\\\\u{2029}\"").as_deref(),
+            Some(r#""\u2028\\\u2029""#)
+        );
+    }
+
+    #[test]
+    fn numbers_are_what_they_were_written_as() {
+        let numbers = |text| {
+            let read = with(text, |value| {
+                (value.as_u64(), value.as_i64(), value.as_f64())
+            });
+            read.unwrap()
+        };
+        assert_eq!(numbers("7"), (Some(7), Some(7), Some(7.0)));
+        assert_eq!(numbers("-7"), (None, Some(-7), Some(-7.0)));
+        assert_eq!(numbers("1.0"), (None, None, Some(1.0)));
+        assert_eq!(numbers("\"1\""), (None, None, None));
+        let most = u64::MAX.to_string();
+        assert_eq!(
+            numbers(&most),
+            (Some(u64::MAX), None, Some(u64::MAX as f64))
+        );
+        assert!(numbers("-0").2.unwrap().is_sign_negative());
+        assert_eq!(with("true", |value| value.as_bool()), Ok(Some(true)));
+        assert_eq!(with("1", |value| value.as_bool()), Ok(None));
+    }
+
+    #[test]
+    fn raw_json_is_one_value_on_one_line() {
+        let raw = RawJson::new("{ \"a\" :\n[ 1 , 2 ] }").unwrap();
+        assert_eq!(raw.as_str(), "{\"a\":[1,2]}");
+        for text in [
+            "", "1 2", "{", "\"a\nb\"", "NaN", "1e999", "{}\n{}", ",", "[1,]",
+        ] {
+            assert_eq!(RawJson::new(text), Err(NotJson), "{text:?}");
+        }
     }
 }

@@ -18,8 +18,8 @@ const ERRORS_RESERVE_BYTES: usize = IDS_BYTES_MAX + BATCH_MESSAGES_MAX * ERROR_B
 /// ```
 ///
 /// Invariant: `head <= tail <= bytes.len()`, and [`Outbox::is_open`] before a frame is served.
-/// What does not fit is not written at all but remembered as an overflow, until
-/// [`Outbox::rewind`] undoes the reply that was too large.
+/// What does not fit is not written at all, and the reply is remembered as spoilt until
+/// [`Outbox::rewind`] undoes it.
 #[derive(Debug)]
 pub struct Outbox {
     bytes: Box<[u8]>,
@@ -27,7 +27,7 @@ pub struct Outbox {
     tail: usize,
     touched_bytes: usize,
     limit: usize,
-    overflowed: bool,
+    spoilt: bool,
 }
 
 /// A place in the outbox that can be gone back to.
@@ -61,7 +61,7 @@ impl Outbox {
             tail: 0,
             touched_bytes: 0,
             limit: bytes,
-            overflowed: false,
+            spoilt: false,
         }
     }
 
@@ -112,11 +112,11 @@ impl Outbox {
         self.tail > mark.0 && self.bytes[self.tail - 1] != b'\n'
     }
 
-    /// Undoes all that was written since the mark, and an overflow with it.
+    /// Undoes all that was written since the mark, and what has spoilt it.
     pub fn rewind(&mut self, mark: Mark) {
         assert!(mark.0 <= self.tail);
         self.tail = mark.0;
-        self.overflowed = false;
+        self.spoilt = false;
     }
 
     /// Sets the space of results apart from that of errors, which must always fit.
@@ -124,10 +124,16 @@ impl Outbox {
         self.limit = OUTBOX_BYTES - ERRORS_RESERVE_BYTES;
     }
 
-    /// Ends a result, and tells whether it fitted.
+    /// Has the result that is being written be undone, since it cannot be completed.
+    #[cold]
+    pub fn spoil(&mut self) {
+        self.spoilt = true;
+    }
+
+    /// Ends a result, and tells whether it is whole.
     pub fn end_result(&mut self) -> bool {
         self.limit = self.bytes.len();
-        !self.overflowed
+        !self.spoilt
     }
 
     /// Appends bytes.
@@ -138,7 +144,7 @@ impl Outbox {
             self.bytes[self.tail..end].copy_from_slice(bytes);
             self.tail = end;
         } else {
-            self.overflowed = true;
+            self.spoilt = true;
         }
     }
 
@@ -154,7 +160,7 @@ impl Outbox {
             self.bytes.copy_within(range, self.tail);
             self.tail = end;
         } else {
-            self.overflowed = true;
+            self.spoilt = true;
         }
     }
 

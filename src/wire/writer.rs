@@ -6,6 +6,7 @@
 use std::fmt::{self, Write as _};
 use std::ops::Range;
 
+use super::json::RawJson;
 use super::message::Id;
 use super::outbox::{Mark, Outbox};
 use crate::limits::QUOTE_BYTES_MAX;
@@ -114,7 +115,28 @@ impl<'o> Sink<'o> {
         }
     }
 
-    /// Text from format arguments, inside a string whose quotes are written apart.
+    /// A string that was written before as a part of another.
+    pub fn string_again(&mut self, part: Part) {
+        assert!(!self.quoted, "a part is escaped once");
+        self.raw("\"");
+        self.outbox.put_again(part.0);
+        self.raw("\"");
+    }
+
+    /// A string from format arguments.
+    pub fn formatted_string(&mut self, text: fmt::Arguments<'_>) {
+        self.raw("\"");
+        self.formatted(text);
+        self.raw("\"");
+    }
+
+    /// A truth value.
+    pub fn boolean(&mut self, truth: bool) {
+        self.raw(if truth { "true" } else { "false" });
+    }
+
+    /// Text from format arguments, inside a string whose quotes are written apart. A `Display` that
+    /// fails spoils the outbox, so that its request gets an error and no half of a text.
     pub fn formatted(&mut self, text: fmt::Arguments<'_>) {
         if let Some(text) = text.as_str() {
             return self.string_part(text);
@@ -126,8 +148,9 @@ impl<'o> Sink<'o> {
                 Ok(())
             }
         }
-        let written = Parts(self).write_fmt(text);
-        assert!(written.is_ok(), "a sink takes all that it is given");
+        if Parts(self).write_fmt(text).is_err() {
+            self.outbox.spoil();
+        }
     }
 
     /// A request's id.
@@ -167,7 +190,11 @@ impl<'o> Sink<'o> {
 #[derive(Debug)]
 pub struct Part(Range<usize>);
 
-/// The members of an object that is being written.
+/// The members of an object that is being written, in the order of the calls.
+///
+/// Whatever is called, the object is valid JSON on one line. Names are not compared: one that is
+/// written twice stands there twice, and readers of JSON differ on which of the two counts
+/// (RFC 8259, section 4).
 #[derive(Debug)]
 pub struct ObjectWriter<'w> {
     sink: Sink<'w>,
@@ -176,7 +203,7 @@ pub struct ObjectWriter<'w> {
 
 impl ObjectWriter<'_> {
     /// A member whose value is written by a function.
-    pub fn member(&mut self, name: &str, write: impl FnOnce(&mut Sink<'_>)) {
+    pub(crate) fn member(&mut self, name: &str, write: impl FnOnce(&mut Sink<'_>)) {
         if !self.first {
             self.sink.raw(",");
         }
@@ -186,31 +213,23 @@ impl ObjectWriter<'_> {
         write(&mut self.sink);
     }
 
-    /// A string.
+    /// A string. What JSON or a line cannot hold is escaped.
     pub fn string(&mut self, name: &str, text: &str) {
         self.member(name, |sink| sink.string(text));
     }
 
     /// A string that was written before as a part of another.
-    pub fn string_again(&mut self, name: &str, part: Part) {
-        assert!(!self.sink.quoted, "a part is escaped once");
-        self.member(name, |sink| {
-            sink.raw("\"");
-            sink.outbox.put_again(part.0);
-            sink.raw("\"");
-        });
+    pub(crate) fn string_again(&mut self, name: &str, part: Part) {
+        self.member(name, |sink| sink.string_again(part));
     }
 
-    /// A string from format arguments.
+    /// A string from format arguments, without a copy in between. If a `Display` among them fails,
+    /// the request gets an internal error (-32603).
     pub fn formatted(&mut self, name: &str, text: fmt::Arguments<'_>) {
-        self.member(name, |sink| {
-            sink.raw("\"");
-            sink.formatted(text);
-            sink.raw("\"");
-        });
+        self.member(name, |sink| sink.formatted_string(text));
     }
 
-    /// An integer.
+    /// An integer without a sign.
     pub fn unsigned(&mut self, name: &str, number: u64) {
         self.member(name, |sink| sink.unsigned(number));
     }
@@ -220,23 +239,34 @@ impl ObjectWriter<'_> {
         self.member(name, |sink| sink.signed(number));
     }
 
-    /// A number; what JSON has no form for becomes null.
+    /// A number, in the fewest digits that read back as the same. NaN and the infinities, for which
+    /// JSON has no form, become `null`.
     pub fn float(&mut self, name: &str, number: f64) {
         self.member(name, |sink| sink.float(number));
     }
 
     /// A truth value.
     pub fn boolean(&mut self, name: &str, truth: bool) {
-        self.member(name, |sink| sink.raw(if truth { "true" } else { "false" }));
+        self.member(name, |sink| sink.boolean(truth));
     }
 
-    /// Text that is JSON already, on one line.
-    pub fn raw(&mut self, name: &str, json: &str) {
+    /// `null`.
+    pub fn null(&mut self, name: &str) {
+        self.member(name, |sink| sink.raw("null"));
+    }
+
+    /// JSON that was checked before.
+    pub fn json(&mut self, name: &str, json: &RawJson) {
+        self.member(name, |sink| sink.raw(json.as_str()));
+    }
+
+    /// Text that is known to be one JSON value on one line.
+    pub(crate) fn raw(&mut self, name: &str, json: &str) {
         self.member(name, |sink| sink.raw(json));
     }
 
-    /// Members that are JSON already, without the braces around them.
-    pub fn raw_members(&mut self, json: &str) {
+    /// Members that are known to be JSON on one line, without the braces around them.
+    pub(crate) fn raw_members(&mut self, json: &str) {
         if !json.is_empty() {
             if !self.first {
                 self.sink.raw(",");
@@ -257,7 +287,9 @@ impl ObjectWriter<'_> {
     }
 }
 
-/// The elements of an array that is being written.
+/// The elements of an array that is being written, in the order of the calls.
+///
+/// Whatever is called, the array is valid JSON on one line.
 #[derive(Debug)]
 pub struct ArrayWriter<'w> {
     sink: Sink<'w>,
@@ -266,7 +298,7 @@ pub struct ArrayWriter<'w> {
 
 impl ArrayWriter<'_> {
     /// An element that is written by a function.
-    pub fn element(&mut self, write: impl FnOnce(&mut Sink<'_>)) {
+    pub(crate) fn element(&mut self, write: impl FnOnce(&mut Sink<'_>)) {
         if !self.first {
             self.sink.raw(",");
         }
@@ -274,19 +306,54 @@ impl ArrayWriter<'_> {
         write(&mut self.sink);
     }
 
-    /// A string.
+    /// A string. What JSON or a line cannot hold is escaped.
     pub fn string(&mut self, text: &str) {
         self.element(|sink| sink.string(text));
     }
 
-    /// An integer.
+    /// A string from format arguments: see [`ObjectWriter::formatted`].
+    pub fn formatted(&mut self, text: fmt::Arguments<'_>) {
+        self.element(|sink| sink.formatted_string(text));
+    }
+
+    /// An integer without a sign.
     pub fn unsigned(&mut self, number: u64) {
         self.element(|sink| sink.unsigned(number));
+    }
+
+    /// An integer.
+    pub fn signed(&mut self, number: i64) {
+        self.element(|sink| sink.signed(number));
+    }
+
+    /// A number: see [`ObjectWriter::float`].
+    pub fn float(&mut self, number: f64) {
+        self.element(|sink| sink.float(number));
+    }
+
+    /// A truth value.
+    pub fn boolean(&mut self, truth: bool) {
+        self.element(|sink| sink.boolean(truth));
+    }
+
+    /// `null`.
+    pub fn null(&mut self) {
+        self.element(|sink| sink.raw("null"));
+    }
+
+    /// JSON that was checked before.
+    pub fn json(&mut self, json: &RawJson) {
+        self.element(|sink| sink.raw(json.as_str()));
     }
 
     /// An object that is filled by a function.
     pub fn object(&mut self, fill: impl FnOnce(&mut ObjectWriter<'_>)) {
         self.element(|sink| sink.object(fill));
+    }
+
+    /// An array that is filled by a function.
+    pub fn array(&mut self, fill: impl FnOnce(&mut ArrayWriter<'_>)) {
+        self.element(|sink| sink.array(fill));
     }
 }
 

@@ -34,6 +34,7 @@ const FATE_LOOKS_MAX: u32 = 64;
 
 /// How an executor is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ExecutorAddr {
     /// A program with its arguments, which is started and talked to on its stdin and stdout.
     Child(Vec<OsString>),

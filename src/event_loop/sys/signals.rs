@@ -23,7 +23,7 @@ const WATCHED: [Signal; 3] = [Signal::TERM, Signal::INT, Signal::HUP];
 
 /// What the handler writes to. It is opened once and never closed: a handler that another thread
 /// is in the middle of would otherwise write into whatever file got the number next.
-static PIPE: OnceLock<Pipe> = OnceLock::new();
+static PIPE: OnceLock<WakePipe> = OnceLock::new();
 
 /// Somebody watches.
 static WATCHING: AtomicBool = AtomicBool::new(false);
@@ -31,7 +31,7 @@ static WATCHING: AtomicBool = AtomicBool::new(false);
 /// Signals are watched while this lives, and handled as before afterwards.
 #[derive(Debug)]
 pub struct Signals {
-    pipe: &'static Pipe,
+    pipe: &'static WakePipe,
     // In the order in which they are put back: what was blocked must not meet another action.
     _mask: Unblocked,
     actions: Actions,
@@ -51,7 +51,7 @@ impl Signals {
 
     fn watch_these(watched: &[Signal]) -> io::Result<Self> {
         let turn = Turn::take()?;
-        let pipe = Pipe::of_the_process()?;
+        let pipe = WakePipe::of_process()?;
         // What came after the last server had ended was not for this one.
         while pipe.drain() {}
         let mut actions = Actions::default();
@@ -110,13 +110,13 @@ impl Drop for Turn {
 }
 
 #[derive(Debug)]
-struct Pipe {
+struct WakePipe {
     reader: PipeReader,
     writer: PipeWriter,
 }
 
-impl Pipe {
-    fn of_the_process() -> io::Result<&'static Self> {
+impl WakePipe {
+    fn of_process() -> io::Result<&'static Self> {
         if let Some(pipe) = PIPE.get() {
             return Ok(pipe);
         }

@@ -3,8 +3,8 @@
 use crate::executor_client::errors::{Absence, ToolRefusal};
 use crate::executor_client::resend_queue::ResendQueue;
 use crate::limits::{
-    EXECUTOR_FAULTS_MAX, EXECUTOR_HELLO_MS, EXECUTOR_LINE_BYTES_MAX, EXECUTOR_RETRY_MS,
-    EXECUTOR_RETRY_MS_MAX, EXECUTOR_RING_BYTES,
+    EXECUTOR_HELLO_MS, EXECUTOR_LINE_BYTES_MAX, EXECUTOR_RETRY_MS, EXECUTOR_RETRY_MS_MAX,
+    EXECUTOR_RING_BYTES, EXECUTOR_VIOLATIONS_MAX,
 };
 use crate::wire::framer::{Framer, Next};
 use crate::wire::json::{Array, Object};
@@ -198,7 +198,7 @@ impl Link {
     /// Counts a line that is not as it must be, and tells whether it was one too many.
     pub fn record_violation(&mut self) -> bool {
         self.faults += 1;
-        self.faults >= EXECUTOR_FAULTS_MAX
+        self.faults >= EXECUTOR_VIOLATIONS_MAX
     }
 
     /// What is to be sent.

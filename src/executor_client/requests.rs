@@ -11,7 +11,7 @@ use crate::executor_client::task_update::Snapshot;
 use crate::executor_client::tools::{
     CancelArguments, ExecutorTool, ResultArguments, StatusArguments, TOOLS,
 };
-use crate::limits::{CLIENT_WORD_BYTES_MAX, EXECUTOR_LIST_MAX, TASK_POLL_MS};
+use crate::limits::{CLIENT_INFO_BYTES_MAX, EXECUTOR_LIST_MAX, TASK_POLL_MS};
 use crate::mcp::delegate::{DelegatedRequest, Replies, RequestHandle, RequestKind};
 use crate::mcp::errors::RpcError;
 use crate::mcp::tool::Call;
@@ -297,8 +297,8 @@ fn submission(
     }
     match client.filter(|(name, _)| !name.is_empty()) {
         Some((name, version)) => params.object("client", |client| {
-            client.string("name", start_of(name, CLIENT_WORD_BYTES_MAX));
-            client.string("version", start_of(version, CLIENT_WORD_BYTES_MAX));
+            client.string("name", start_of(name, CLIENT_INFO_BYTES_MAX));
+            client.string("version", start_of(version, CLIENT_INFO_BYTES_MAX));
         }),
         None => params.raw("client", "null"),
     }

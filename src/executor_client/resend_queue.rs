@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use crate::limits::{
-    EXECUTOR_SHORT_LINE_BYTES_MAX, EXECUTOR_SHORT_LINES_BYTES, EXECUTOR_UNANSWERED_BYTES_MAX,
-    EXECUTOR_UNANSWERED_MAX,
+    EXECUTOR_SHORT_LINE_BYTES_MAX, EXECUTOR_SHORT_LINES_RESERVE_BYTES,
+    EXECUTOR_UNANSWERED_BYTES_MAX, EXECUTOR_UNANSWERED_MAX,
 };
 
 /// The lines, in one buffer that is claimed once.
@@ -63,7 +63,11 @@ impl ResendQueue {
     /// If there is no room. A short line finds some that a longer one does not.
     pub fn push(&mut self, serial: u64, line: &[u8]) -> Result<(), Full> {
         let short = line.len() <= EXECUTOR_SHORT_LINE_BYTES_MAX;
-        let reserve = if short { 0 } else { EXECUTOR_SHORT_LINES_BYTES };
+        let reserve = if short {
+            0
+        } else {
+            EXECUTOR_SHORT_LINES_RESERVE_BYTES
+        };
         let room = EXECUTOR_UNANSWERED_BYTES_MAX - reserve;
         let fits = |lines: &Self| {
             lines.bytes.len() + line.len() <= room && lines.lines.len() < EXECUTOR_UNANSWERED_MAX

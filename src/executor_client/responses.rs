@@ -8,8 +8,8 @@ use crate::executor_protocol::record;
 use crate::executor_protocol::sanitize::Sanitized;
 use crate::executor_protocol::state::{Outcome, TaskState};
 use crate::limits::{
-    EXECUTOR_ENVELOPE_BYTES_MAX, EXECUTOR_LIST_MAX, EXECUTOR_MESSAGE_BYTES_MAX,
-    EXECUTOR_PAGE_BYTES_MAX, EXECUTOR_RECORD_BYTES_MAX, EXECUTOR_WORD_BYTES_MAX, TASK_POLL_MS,
+    EXECUTOR_ENVELOPE_BYTES_MAX, EXECUTOR_FIELD_BYTES_MAX, EXECUTOR_LIST_MAX,
+    EXECUTOR_MESSAGE_BYTES_MAX, EXECUTOR_PAGE_BYTES_MAX, EXECUTOR_RECORD_BYTES_MAX, TASK_POLL_MS,
     TASK_POLL_QUEUED_MS, TASK_TTL_MS,
 };
 use crate::mcp::delegate::{Replies, RequestHandle};
@@ -510,13 +510,13 @@ fn listed(object: &mut ObjectWriter<'_>, told: &TaskUpdate<'_>, task: Object<'_>
         object,
         "created_at",
         told.created_at,
-        EXECUTOR_WORD_BYTES_MAX,
+        EXECUTOR_FIELD_BYTES_MAX,
     );
     plain(
         object,
         "updated_at",
         told.updated_at,
-        EXECUTOR_WORD_BYTES_MAX,
+        EXECUTOR_FIELD_BYTES_MAX,
     );
 }
 

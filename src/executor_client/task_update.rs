@@ -2,13 +2,13 @@
 
 use crate::executor_protocol::sanitize::Sanitized;
 use crate::executor_protocol::state::TaskState;
-use crate::limits::{EXECUTOR_MESSAGE_BYTES_MAX, EXECUTOR_WORD_BYTES_MAX};
+use crate::limits::{EXECUTOR_FIELD_BYTES_MAX, EXECUTOR_MESSAGE_BYTES_MAX};
 use crate::mcp::owned::InlineString;
 use crate::task::id::TaskId;
 use crate::wire::json::{Object, Value};
 
 /// A short word of an executor's.
-pub type ShortWord = InlineString<EXECUTOR_WORD_BYTES_MAX>;
+pub type ShortWord = InlineString<EXECUTOR_FIELD_BYTES_MAX>;
 
 /// What an executor says of a task to people.
 pub type ShortMessage = InlineString<EXECUTOR_MESSAGE_BYTES_MAX>;

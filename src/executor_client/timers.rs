@@ -7,7 +7,7 @@ use crate::executor_client::link::LinkState;
 use crate::executor_client::responses::StatusLine;
 use crate::executor_client::task_update::ShortMessage;
 use crate::limits::{
-    EXECUTOR_CALL_MS, EXECUTOR_END_MS, EXECUTOR_PROGRESS_MS, EXECUTOR_PROGRESS_MS_MIN,
+    EXECUTOR_CALL_MS, EXECUTOR_DRAIN_MS, EXECUTOR_PROGRESS_MS, EXECUTOR_PROGRESS_MS_MIN,
 };
 use crate::mcp::delegate::Replies;
 
@@ -120,7 +120,7 @@ impl Dispatcher {
 
     /// The client says no more.
     pub fn end_of_input(&mut self) {
-        self.ending_ms = Some(self.now_ms + EXECUTOR_END_MS);
+        self.ending_ms = Some(self.now_ms + EXECUTOR_DRAIN_MS);
     }
 
     /// Does what is due, while the client reads.

@@ -1,16 +1,16 @@
 //! Words that outlive their frame, in memory that is claimed once.
 
-use crate::limits::KEPT_ID_BYTES_MAX;
+use crate::limits::OWNED_ID_BYTES_MAX;
 use crate::wire::message::Id;
 use crate::wire::writer::start_of;
 
 /// An id that outlives its frame.
 #[derive(Debug, Clone, Copy)]
 pub enum OwnedId {
-    /// Text of at most [`KEPT_ID_BYTES_MAX`] bytes.
+    /// Text of at most [`OWNED_ID_BYTES_MAX`] bytes.
     Text {
         /// The text, and bytes without meaning behind it.
-        bytes: [u8; KEPT_ID_BYTES_MAX],
+        bytes: [u8; OWNED_ID_BYTES_MAX],
         /// How many of them are the text.
         len: usize,
     },
@@ -27,7 +27,7 @@ impl OwnedId {
             Id::Unsigned(number) => Self::Unsigned(number),
             Id::Signed(number) => Self::Signed(number),
             Id::String(text) => {
-                let mut bytes = [0; KEPT_ID_BYTES_MAX];
+                let mut bytes = [0; OWNED_ID_BYTES_MAX];
                 let len = text.len();
                 bytes.get_mut(..len)?.copy_from_slice(text.as_bytes());
                 Self::Text { bytes, len }

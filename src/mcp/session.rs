@@ -12,7 +12,7 @@ use super::subscriptions::{self, Subscriptions};
 use super::tool::{Call, Tool};
 use super::tools::{self, Called, Served, Tools};
 use crate::limits::{
-    ARENA_BYTES_MAX, ARENA_BYTES_WARM, BATCH_MESSAGES_MAX, CLIENT_WORD_BYTES_MAX, FRAME_BYTES_MAX,
+    ARENA_BYTES_MAX, ARENA_BYTES_WARM, BATCH_MESSAGES_MAX, CLIENT_INFO_BYTES_MAX, FRAME_BYTES_MAX,
     RESTING_BYTES_MAX,
 };
 use crate::mcp::owned::InlineString;
@@ -52,7 +52,7 @@ struct SessionCore<D> {
 }
 
 /// What a client says of itself.
-type ClientWord = InlineString<CLIENT_WORD_BYTES_MAX>;
+type ClientWord = InlineString<CLIENT_INFO_BYTES_MAX>;
 
 impl<D> std::fmt::Debug for Session<D> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

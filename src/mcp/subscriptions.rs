@@ -108,7 +108,7 @@ pub fn wanted(params: Option<Object<'_>>) -> Result<(), RpcError<'static>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::limits::KEPT_ID_BYTES_MAX;
+    use crate::limits::OWNED_ID_BYTES_MAX;
 
     fn newest() -> RevisionId {
         RevisionId::all().last().unwrap()
@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn both_bounds_are_exact() {
         let mut subscriptions = Subscriptions::new();
-        let long = "x".repeat(KEPT_ID_BYTES_MAX + 1);
+        let long = "x".repeat(OWNED_ID_BYTES_MAX + 1);
         assert!(subscriptions.open(Id::String(&long), newest()).is_err());
         assert!(subscriptions.open(Id::String(&long[1..]), newest()).is_ok());
         for number in 1..SUBSCRIPTIONS_MAX {

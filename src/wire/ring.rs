@@ -1,7 +1,7 @@
 //! The fixed buffer that input is read into.
 
 use crate::limits::{
-    FRAME_PADDING_BYTES, READ_BYTES_MAX, RESTING_BYTES_MAX, RING_BYTES, RING_PULL_BYTES_MAX,
+    FRAME_PADDING_BYTES, READ_BYTES_MAX, RESTING_BYTES_MAX, RING_BYTES, RING_COMPACT_BYTES_MAX,
 };
 
 /// A ring whose content is always one contiguous slice, as the parser wants it.
@@ -66,7 +66,7 @@ impl Ring {
     /// Where the next read goes, at most [`READ_BYTES_MAX`] bytes. Empty only if the ring is full.
     pub fn space(&mut self) -> &mut [u8] {
         let held_bytes = self.tail - self.head;
-        let pull = held_bytes <= RING_PULL_BYTES_MAX || self.tail == self.size_bytes;
+        let pull = held_bytes <= RING_COMPACT_BYTES_MAX || self.tail == self.size_bytes;
         if pull && self.head > 0 {
             self.bytes.copy_within(self.head..self.tail, 0);
             self.head = 0;

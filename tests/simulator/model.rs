@@ -1,6 +1,6 @@
 //! The protocol as a table: what a line is owed, and the two things that a session remembers.
 
-use rocco::internals::limits::{BATCH_MESSAGES_MAX, KEPT_ID_BYTES_MAX, SUBSCRIPTIONS_MAX};
+use rocco::internals::limits::{BATCH_MESSAGES_MAX, OWNED_ID_BYTES_MAX, SUBSCRIPTIONS_MAX};
 
 use super::expect::{Expect, Id, Kind, NEWEST_HANDSHAKE, STATELESS};
 use super::server::{CURSOR, FILL_BYTES_MAX, NEEDED, WORDLESS};
@@ -192,7 +192,7 @@ impl Model {
         if self.open.len() == SUBSCRIPTIONS_MAX {
             return Err(INTERNAL);
         }
-        if matches!(&request.id, Id::Text(text) if text.len() > KEPT_ID_BYTES_MAX) {
+        if matches!(&request.id, Id::Text(text) if text.len() > OWNED_ID_BYTES_MAX) {
             return Err(INVALID);
         }
         self.open.push(request.id.clone());

@@ -149,8 +149,8 @@ const MUTANTS: [Mutant; 24] = [
     Mutant {
         name: "calls under way outlive the client",
         file: "executor_client/timers.rs",
-        find: "self.ending_ms = Some(self.now_ms + EXECUTOR_END_MS);",
-        replace: "self.ending_ms = Some(self.now_ms + 1000 * EXECUTOR_END_MS);",
+        find: "self.ending_ms = Some(self.now_ms + EXECUTOR_DRAIN_MS);",
+        replace: "self.ending_ms = Some(self.now_ms + 1000 * EXECUTOR_DRAIN_MS);",
     },
     Mutant {
         name: "a channel that is done with is not closed",

@@ -18,7 +18,7 @@ use super::pidfd;
 use crate::event_loop::Channel;
 use crate::event_loop::sys::child::{self, Life, Step};
 use crate::executor_client::errors::Absence;
-use crate::limits::{EXECUTOR_LEAVE_MS, EXECUTOR_REAP_MS};
+use crate::limits::{EXECUTOR_EXIT_MS, EXECUTOR_REAP_MS};
 
 /// Something can be read from the executor, or it has left.
 pub const INPUT: Token = Token(4);
@@ -320,7 +320,7 @@ impl Drop for ExecutorChannel {
     /// even be killed dies later.
     fn drop(&mut self) {
         self.close();
-        self.wait_for_leaving(Duration::from_millis(EXECUTOR_LEAVE_MS));
+        self.wait_for_leaving(Duration::from_millis(EXECUTOR_EXIT_MS));
         self.kill_leaving();
         self.wait_for_leaving(Duration::from_millis(EXECUTOR_REAP_MS));
     }

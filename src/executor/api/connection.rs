@@ -16,7 +16,7 @@ use crate::executor::{clock, json};
 use crate::executor_protocol::PROTOCOL;
 use crate::executor_protocol::state::TaskState;
 use crate::limits::{
-    EXECUTOR_FAULTS_MAX, EXECUTOR_LIST_MAX, EXECUTOR_PAGE_BYTES_MAX, TASK_GOAL_LISTED_BYTES_MAX,
+    EXECUTOR_LIST_MAX, EXECUTOR_PAGE_BYTES_MAX, EXECUTOR_VIOLATIONS_MAX, TASK_GOAL_LISTED_BYTES_MAX,
 };
 use crate::task::id::TaskId;
 use crate::wire::json::{Object, Value};
@@ -95,7 +95,7 @@ pub fn serve(
 impl Connection<'_> {
     fn read(&mut self, mut reader: impl BufRead) {
         let (mut line, mut faults) = (Vec::new(), 0);
-        while faults < EXECUTOR_FAULTS_MAX && !self.front.is_closed() {
+        while faults < EXECUTOR_VIOLATIONS_MAX && !self.front.is_closed() {
             let served = match read_line(&mut reader, &mut line) {
                 ReadLine::End => return,
                 ReadLine::TooLong => false,

@@ -204,7 +204,7 @@ fn client(params: Object<'_>) -> Option<(String, String)> {
     let client = params.get("client")?.as_object()?;
     let word = |name| {
         let word = json::text(client, name).unwrap_or_default();
-        crate::wire::writer::start_of(word, crate::limits::CLIENT_WORD_BYTES_MAX).to_owned()
+        crate::wire::writer::start_of(word, crate::limits::CLIENT_INFO_BYTES_MAX).to_owned()
     };
     Some((word("name"), word("version")))
 }

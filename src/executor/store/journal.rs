@@ -16,7 +16,7 @@ use crate::executor::store::state_dir::{LOCK, StateDir};
 use crate::executor::store::{private_dir, private_file};
 use crate::executor::{clock, json};
 use crate::executor_protocol::state::TaskState;
-use crate::limits::{EXPIRED_BYTES_MAX, STATE_LOCK_MS_MAX, TASK_SYNC_MS};
+use crate::limits::{EXPIRED_IDS_BYTES_MAX, STATE_LOCK_MS_MAX, TASK_SYNC_MS};
 use crate::task::id::TaskId;
 
 /// What an accepted task survives.
@@ -187,7 +187,7 @@ impl Journal {
     pub fn expire(&self, id: TaskId) -> io::Result<()> {
         let path = self.place.root().join("expired");
         let names = fs::read_to_string(&path).unwrap_or_default();
-        let surplus = names.len().saturating_sub(EXPIRED_BYTES_MAX);
+        let surplus = names.len().saturating_sub(EXPIRED_IDS_BYTES_MAX);
         let kept = names
             .get(surplus..)
             .and_then(|names| names.split_once('\n'));

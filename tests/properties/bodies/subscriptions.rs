@@ -1,6 +1,6 @@
 //! The open subscriptions are a set, in the order in which they were opened.
 
-use rocco::internals::limits::{KEPT_ID_BYTES_MAX, SUBSCRIPTIONS_MAX};
+use rocco::internals::limits::{OWNED_ID_BYTES_MAX, SUBSCRIPTIONS_MAX};
 use rocco::internals::mcp::revision::RevisionId;
 use rocco::internals::mcp::subscriptions::Subscriptions;
 use rocco::internals::wire::message::Id;
@@ -14,7 +14,7 @@ fn with_id<T>(byte: u8, take: impl FnOnce(Id<'_>) -> T) -> T {
         1 => take(Id::Signed(-(number as i64))),
         2 => take(Id::String(&number.to_string())),
         _ => take(Id::String(
-            &"x".repeat(KEPT_ID_BYTES_MAX - 32 + number as usize),
+            &"x".repeat(OWNED_ID_BYTES_MAX - 32 + number as usize),
         )),
     }
 }
@@ -40,7 +40,7 @@ pub fn body(data: &[u8]) {
                 }
                 (_, Some(_)) => {}
                 (_, None) => {
-                    let short = !matches!(id, Id::String(text) if text.len() > KEPT_ID_BYTES_MAX);
+                    let short = !matches!(id, Id::String(text) if text.len() > OWNED_ID_BYTES_MAX);
                     let fits = set.len() < SUBSCRIPTIONS_MAX && short;
                     assert_eq!(subscriptions.open(id, known).is_ok(), fits);
                     set.extend(fits.then(|| owned(id)));

@@ -10,8 +10,8 @@ use crate::cli::task::{self, OutputFormat, TaskCommand};
 use crate::event_loop;
 use crate::executor::daemon;
 use crate::executor::policy::ExecutorConfig;
+use crate::executor::run::guard;
 use crate::executor::run::sandbox::SandboxMode;
-use crate::executor::run::supervisor;
 use crate::executor::store::journal::Durability;
 use crate::executor::store::state_dir::StateDir;
 use crate::limits::{
@@ -100,11 +100,11 @@ const TASK_WORDS: [&str; 8] = [
 pub(crate) fn main(arguments: &[OsString]) -> Option<ExitCode> {
     let (first, rest) = arguments.split_first()?;
     let done = match (first.to_str()?, rest.first().and_then(|word| word.to_str())) {
-        (supervisor::COMMAND, _) => {
+        (guard::COMMAND, _) => {
             let [stdin, dir, argv @ ..] = rest else {
                 return None;
             };
-            return Some(supervisor::main(Path::new(stdin), Path::new(dir), argv));
+            return Some(guard::main(Path::new(stdin), Path::new(dir), argv));
         }
         ("executor", Some("--help" | "-h")) | ("help", Some("executor")) => {
             return Some(super::print(EXECUTOR_HELP));

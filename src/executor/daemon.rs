@@ -44,7 +44,7 @@ const MARKERS_MS: u64 = 200;
 pub struct Daemon {
     pub(super) policy: Policy,
     pub(super) journal: Journal,
-    pub(super) git: Git,
+    pub(super) git: Git<'static>,
     pub(super) queue: Mutex<Queue>,
     pub(super) changed: Condvar,
     pub(super) connections: Mutex<Vec<Weak<Outgoing>>>,
@@ -375,6 +375,20 @@ impl Daemon {
         locked(&self.queue).get(id)?.stop
     }
 
+    /// Does something at once, in the same instant as it is known that a task is not to end. Why it
+    /// is to end otherwise.
+    pub(super) fn unless_stopped<T>(
+        &self,
+        id: TaskId,
+        act: impl FnOnce() -> T,
+    ) -> Result<T, StopReason> {
+        let queue = locked(&self.queue);
+        match queue.get(id).and_then(|entry| entry.stop) {
+            Some(reason) => Err(reason),
+            None => Ok(act()),
+        }
+    }
+
     /// Sets a task's next state, if it may come next.
     pub(super) fn advance(&self, id: TaskId, state: TaskState) {
         self.set_state(&mut locked(&self.queue), id, state);
@@ -397,9 +411,16 @@ impl Daemon {
         self.tell(id);
     }
 
-    /// Ends a task with its record.
-    pub(super) fn finish(&self, id: TaskId, outcome: Outcome, record: &str) {
-        self.close(&mut locked(&self.queue), id, outcome, record);
+    /// Ends a task with its record. Tells whether it did: not if the task was cancelled meanwhile,
+    /// of which this record does not know.
+    pub(super) fn finish(&self, id: TaskId, outcome: Outcome, record: &str) -> bool {
+        let mut queue = locked(&self.queue);
+        let stop = queue.get(id).and_then(|entry| entry.stop);
+        if stop == Some(StopReason::Cancel) && outcome != Outcome::Cancelled {
+            return false;
+        }
+        self.close(&mut queue, id, outcome, record);
+        true
     }
 
     pub(super) fn close(&self, queue: &mut Queue, id: TaskId, outcome: Outcome, record: &str) {

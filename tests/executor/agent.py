@@ -64,6 +64,16 @@ def stubborn(pids):
         time.sleep(3600)
 
 
+def hold_guard(pids):
+    """Stops its guard again and again."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    guard = os.getppid()
+    note(pids)
+    while os.getppid() == guard:
+        os.kill(guard, signal.SIGSTOP)
+        time.sleep(0.001)
+
+
 def chatter(pids):
     note(pids)
     while True:
@@ -149,6 +159,8 @@ VERBS = {
     "lock": lambda path: os.chmod(path, 0),
     "wait": wait,
     "die": lambda: os.kill(os.getpid(), signal.SIGKILL),
+    "stop-guard": lambda: os.kill(os.getppid(), signal.SIGSTOP),
+    "hold-guard": hold_guard,
     "kill-guard": lambda: os.kill(os.getppid(), signal.SIGKILL),
 }
 

@@ -10,4 +10,5 @@ mod fronts;
 mod keeping;
 mod outcomes;
 mod safety;
+mod stops;
 mod trees;

@@ -23,8 +23,11 @@ fn cancelling_ends_the_whole_tree_also_what_does_not_want_to() {
     let record = executor.record(&id);
     assert_eq!(record["outcome"], "cancelled", "{record}");
     wait_for_end(&pids);
-    // What it had done until then is not lost.
-    assert_eq!(record["files"][0]["path"], "a.txt");
+    // What it had done until then is not lost, and not delivered.
+    assert_eq!(record["ref"], serde_json::Value::Null, "{record}");
+    assert!(record["warnings"].to_string().contains("/work"), "{record}");
+    let left = fs::read_to_string(bench.task_dir(&id).join("work/a.txt")).unwrap();
+    assert_eq!(left, "x\n");
     let after = executor.call("task/cancel", json!({"task_id": id}));
     assert_eq!(after["result"]["state"], "cancelled");
 }
@@ -86,6 +89,35 @@ fn an_agent_that_kills_its_guard_takes_its_tree_with_it() {
     assert_eq!(record["error"]["code"], "agent_lost", "{record}");
     wait_for_end(&bench.pids("agent.pids", 1));
     executor.close();
+}
+
+#[test]
+fn an_agent_that_stops_its_guard_is_ended_all_the_same() {
+    let bench = Bench::new("stopped");
+    let mut executor = bench.child(&[]);
+    let pids = bench.show("agent.pids");
+    let id = executor.start(&bench.repo, &format!("stop-guard\nstubborn {pids}"));
+    let pids = bench.pids("agent.pids", 1);
+    executor.call("task/cancel", json!({"task_id": id}));
+    let record = executor.record(&id);
+    assert_eq!(record["outcome"], "cancelled", "{record}");
+    wait_for_end(&pids);
+    executor.close();
+}
+
+#[test]
+fn an_agent_that_keeps_its_guard_stopped_does_not_hold_a_worker() {
+    let bench = Bench::new("held");
+    let mut executor = bench.child(&["--running", "1"]);
+    let pids = bench.show("agent.pids");
+    let id = executor.start(&bench.repo, &format!("hold-guard {pids}"));
+    let pids = bench.pids("agent.pids", 1);
+    executor.call("task/cancel", json!({"task_id": id}));
+    let record = executor.record(&id);
+    assert_eq!(record["outcome"], "cancelled", "{record}");
+    wait_for_end(&pids);
+    let next = executor.done(task_with(&bench.repo, "write a.txt x", json!({})));
+    assert_eq!(next["outcome"], "succeeded", "{next}");
 }
 
 #[test]

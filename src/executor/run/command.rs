@@ -4,17 +4,16 @@
 //! no descendant that keeps one open is waited for, and no thread is needed that might be.
 
 use std::fmt;
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use mio::unix::pipe::Receiver;
-use mio::{Events, Interest, Poll, Token};
-
 use rustix::process::Signal;
 
+use crate::executor::run::pipe::{Pipes, Reading};
 use crate::executor::run::process;
 use crate::limits::{COMMAND_KILL_MS, COMMAND_TICK_MS, COMMAND_TICK_MS_MAX};
 
@@ -83,12 +82,15 @@ pub fn output(
     bounds: &CommandBounds<'_>,
 ) -> Result<CommandOutput, CommandError> {
     reap_abandoned();
+    if (bounds.is_stopped)() {
+        return Err(CommandError::Stopped);
+    }
     command.process_group(0).stderr(Stdio::piped());
     let mut child = process::spawn(command).map_err(CommandError::System)?;
-    match Pipes::new(&mut child) {
-        Ok(mut pipes) => {
-            let ended = watch(&mut child, &mut pipes, bounds);
-            finish(child, pipes, bounds.bytes_max, ended)
+    match Printed::new(&mut child) {
+        Ok(mut printed) => {
+            let ended = watch(&mut child, &mut printed, bounds);
+            finish(child, printed, bounds.bytes_max, ended)
         }
         Err(error) => {
             process::kill_group(child.id(), Signal::KILL);
@@ -101,14 +103,14 @@ pub fn output(
 /// Reads what a command prints until it ends, or has to.
 fn watch(
     child: &mut Child,
-    pipes: &mut Pipes,
+    printed: &mut Printed,
     bounds: &CommandBounds<'_>,
 ) -> Result<ExitStatus, CommandError> {
     let mut tick_ms = COMMAND_TICK_MS;
     loop {
         let has_ended = child.try_wait().map_err(CommandError::System)?;
         // What it printed is in the pipes before its end can be seen.
-        let has_read = pipes.read(bounds.bytes_max);
+        let has_read = printed.read(bounds.bytes_max);
         if let Some(status) = has_ended {
             return Ok(status);
         }
@@ -123,14 +125,16 @@ fn watch(
             true => COMMAND_TICK_MS,
             false => (2 * tick_ms).min(COMMAND_TICK_MS_MAX),
         };
-        pipes.wait(left.min(Duration::from_millis(tick_ms)));
+        if !has_read {
+            printed.pipes.wait(left.min(Duration::from_millis(tick_ms)));
+        }
     }
 }
 
 /// Ends what is left of a command.
 fn finish(
     mut child: Child,
-    mut pipes: Pipes,
+    mut printed: Printed,
     bytes_max: usize,
     ended: Result<ExitStatus, CommandError>,
 ) -> Result<CommandOutput, CommandError> {
@@ -138,12 +142,12 @@ fn finish(
         Ok(status) => {
             // It was waited for already, which only has to be taken note of.
             let _ = process::wait(&mut child);
-            if pipes.are_held() {
+            if printed.pipes.are_held() {
                 // A group keeps its number as long as somebody is in it.
                 process::kill_group(child.id(), Signal::KILL);
                 process::kill_strays(Duration::from_millis(COMMAND_KILL_MS));
             }
-            let [stdout, stderr] = pipes.0.map(|pipe| pipe.taken);
+            let [stdout, stderr] = printed.taken;
             Ok(CommandOutput {
                 status,
                 is_cut: stdout.len() > bytes_max,
@@ -152,7 +156,7 @@ fn finish(
             })
         }
         Err(error) => {
-            end_group(child, &mut pipes);
+            end_group(child, &mut printed);
             Err(error)
         }
     }
@@ -164,13 +168,14 @@ fn cut(mut bytes: Vec<u8>, bytes_max: usize) -> Vec<u8> {
 }
 
 /// Ends a command with its group: first as it is asked to, then as it must.
-fn end_group(mut child: Child, pipes: &mut Pipes) {
+fn end_group(mut child: Child, printed: &mut Printed) {
     let limit = Duration::from_millis(COMMAND_KILL_MS);
     process::kill_group(child.id(), Signal::TERM);
     let asked = Instant::now();
     while matches!(child.try_wait(), Ok(None)) && asked.elapsed() < limit {
-        pipes.read(0);
-        pipes.wait(Duration::from_millis(COMMAND_TICK_MS));
+        if !printed.read(0) {
+            printed.pipes.wait(Duration::from_millis(COMMAND_TICK_MS));
+        }
     }
     process::kill_group(child.id(), Signal::KILL);
     put_to_rest(child, limit);
@@ -182,19 +187,23 @@ static ABANDONED: Mutex<Vec<Child>> = Mutex::new(Vec::new());
 
 /// Waits for a child that was killed, and leaves it to those who come after if it does not die.
 pub fn put_to_rest(mut child: Child, limit: Duration) {
-    let killed = Instant::now();
-    loop {
-        if !matches!(child.try_wait(), Ok(None)) {
-            // It was waited for already, which only has to be taken note of.
-            let _ = process::wait(&mut child);
-            return;
-        }
-        if killed.elapsed() >= limit {
-            break;
+    if !ends_within(&mut child, limit) {
+        abandoned().push(child);
+    }
+}
+
+/// Waits for the end of a child for so long. Tells whether it came.
+pub fn ends_within(child: &mut Child, limit: Duration) -> bool {
+    let started = Instant::now();
+    while matches!(child.try_wait(), Ok(None)) {
+        if started.elapsed() >= limit {
+            return false;
         }
         std::thread::sleep(Duration::from_millis(COMMAND_TICK_MS));
     }
-    abandoned().push(child);
+    // It was waited for already, which only has to be taken note of.
+    let _ = process::wait(child);
+    true
 }
 
 fn abandoned() -> std::sync::MutexGuard<'static, Vec<Child>> {
@@ -211,83 +220,37 @@ fn reap_abandoned() {
     });
 }
 
-/// The stdout and the stderr of a command, each as far as it is a pipe.
-struct Pipes([Pipe; 2], Poll);
-
-#[derive(Default)]
-struct Pipe {
-    /// None when it is at its end.
-    receiver: Option<Receiver>,
-    /// One byte more than is wanted tells that there was more.
-    taken: Vec<u8>,
+/// What a command prints, as far as it goes into pipes.
+struct Printed {
+    pipes: Pipes<2>,
+    /// Of stdout and stderr. One byte more than is wanted tells that there was more.
+    taken: [Vec<u8>; 2],
 }
 
-impl Pipes {
+impl Printed {
     fn new(child: &mut Child) -> io::Result<Self> {
-        let receivers = [
-            child.stdout.take().map(Receiver::from),
-            child.stderr.take().map(Receiver::from),
-        ];
-        let poll = Poll::new()?;
-        let mut pipes = [Pipe::default(), Pipe::default()];
-        for (at, receiver) in receivers.into_iter().enumerate() {
-            let Some(mut receiver) = receiver else {
-                continue;
-            };
-            receiver.set_nonblocking(true)?;
-            poll.registry()
-                .register(&mut receiver, Token(at), Interest::READABLE)?;
-            pipes[at].receiver = Some(receiver);
-        }
-        Ok(Self(pipes, poll))
+        let stdout = child.stdout.take().map(Receiver::from);
+        let stderr = child.stderr.take().map(Receiver::from);
+        Ok(Self {
+            pipes: Pipes::new([stdout, stderr])?,
+            taken: [Vec::new(), Vec::new()],
+        })
     }
 
-    /// Reads all that is there. Tells whether anything was.
-    fn read(&mut self, bytes_max: usize) -> bool {
-        let has_read = self.0.iter_mut().map(|pipe| pipe.read(bytes_max));
-        has_read.fold(false, |any, has_read| any | has_read)
-    }
-
-    /// Whether somebody has one of them open still.
-    fn are_held(&self) -> bool {
-        self.0.iter().any(|pipe| pipe.receiver.is_some())
-    }
-
-    /// Waits until there is something to read, or for so long.
-    fn wait(&mut self, limit: Duration) {
-        let mut events = Events::with_capacity(2);
-        // A signal ends it early, and nothing is lost by that.
-        let _ = self.1.poll(&mut events, Some(limit));
-    }
-}
-
-impl Pipe {
-    /// Reads what is there, but no more than a pipe holds at most, so that the clock is looked at
-    /// in between.
+    /// Reads what is there, but no more than a pipe can hold, so that the clock is looked at in
+    /// between. Tells whether anything was there.
     fn read(&mut self, bytes_max: usize) -> bool {
         const PIPE_BYTES_MAX: usize = 1 << 20;
-        let Some(receiver) = &mut self.receiver else {
-            return false;
-        };
         let mut buffer = [0; 16 << 10];
         let mut read_bytes = 0;
-        while read_bytes < PIPE_BYTES_MAX {
-            match receiver.read(&mut buffer) {
-                Ok(0) => {
-                    self.receiver = None;
-                    break;
-                }
-                Ok(bytes) => {
-                    read_bytes += bytes;
-                    let wanted = (bytes_max + 1).saturating_sub(self.taken.len());
-                    self.taken.extend_from_slice(&buffer[..bytes.min(wanted)]);
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(_) => {
-                    self.receiver = None;
-                    break;
-                }
+        for (at, taken) in self.taken.iter_mut().enumerate() {
+            let end_bytes = read_bytes + PIPE_BYTES_MAX;
+            while read_bytes < end_bytes
+                && let Reading::Bytes(bytes) = self.pipes.read(at, &mut buffer)
+            {
+                read_bytes += bytes;
+                let wanted = (bytes_max + 1).saturating_sub(taken.len());
+                taken.extend_from_slice(&buffer[..bytes.min(wanted)]);
             }
         }
         read_bytes > 0

@@ -16,22 +16,47 @@ use crate::executor::run::gates::Gate;
 use crate::executor::run::repo::Repo;
 use crate::executor::run::sandbox::SandboxSpec;
 use crate::executor::run::supervisor::{Ending, Program, ProgramEnd, SupervisedProgram};
-use crate::executor::run::verdict::{Claim, Findings, GateRun, end_of};
+use crate::executor::run::verdict::{Claim, Findings, GateRun, Verdict, end_of};
+use crate::executor::run::workspace::Git;
 use crate::executor::schedule::queue::StopReason;
 use crate::executor::schedule::task::{Content, Task};
 use crate::executor::store::log::TaskLog;
 use crate::executor::store::removal::remove_tree;
 use crate::executor_protocol::sanitize::Sanitized;
-use crate::executor_protocol::state::TaskState;
+use crate::executor_protocol::state::{Outcome, TaskState};
 use crate::limits::{
-    EXECUTOR_MESSAGE_BYTES_MAX, GATE_TAIL_BYTES_MAX, GATES_LOG_BYTES_MAX, TASK_LOG_BYTES_MAX,
-    TASK_OUTCOME_BYTES_MAX,
+    EXECUTOR_MESSAGE_BYTES_MAX, GATE_TAIL_BYTES_MAX, GATES_LOG_BYTES_MAX, GIT_TIMEOUT_S,
+    TASK_KILL_MS, TASK_LOG_BYTES_MAX, TASK_OUTCOME_BYTES_MAX,
 };
+use crate::task::id::TaskId;
 use crate::wire::writer::start_of;
 
 const OUTCOME_FILE: &str = "outcome.json";
 const UNCOMMITTED: &str =
     "the working tree has changes that are in no commit, which the task did not see";
+
+/// Why a collection ends early.
+const CANCELLED: &str = "the task was cancelled";
+
+/// What may end a task before it ends by itself.
+#[derive(Clone, Copy)]
+struct Stop<'s> {
+    daemon: &'s Daemon,
+    id: TaskId,
+    deadline: Instant,
+}
+
+impl Stop<'_> {
+    fn is_cancelled(self) -> bool {
+        self.daemon.stop_of(self.id) == Some(StopReason::Cancel)
+    }
+
+    fn reason(self) -> Option<StopReason> {
+        let is_late = Instant::now() > self.deadline;
+        let deadline = is_late.then_some(StopReason::Deadline);
+        self.daemon.stop_of(self.id).or(deadline)
+    }
+}
 
 /// A task in the hands of a worker.
 struct Job<'s> {
@@ -40,50 +65,86 @@ struct Job<'s> {
     dir: PathBuf,
     /// The repository, once it is there.
     repo: Option<Repo>,
-    deadline: Instant,
+    stop: Stop<'s>,
     findings: Findings,
 }
 
 /// Does a task whose turn it is.
 pub fn run(daemon: &Daemon, task: &Arc<Task>) {
-    let config = &daemon.policy.config;
-    let deadline_s = task
-        .deadline_s
-        .unwrap_or(config.deadline_s)
-        .min(config.deadline_s);
-    let mut work = Job {
-        daemon,
-        task: Arc::clone(task),
-        dir: daemon.journal.place().dir(task.id),
-        repo: None,
-        deadline: Instant::now() + Duration::from_secs(deadline_s),
-        findings: Findings {
-            base: task.base.clone(),
-            strict_scope: config.strict_scope,
-            ..Findings::default()
-        },
-    };
-    if let Err(what) = work.prepare() {
-        work.findings.fault = Some(("workspace_failed", what));
-    } else {
-        work.run_agent();
-        daemon.advance(task.id, TaskState::Verifying);
-        if let Err(what) = work.collect() {
-            work.findings.fault = Some(("result_failed", what));
-            let left = format!(
-                "what the agent has left is in {}",
-                work.path("work").display()
-            );
-            work.findings.warnings.push(left);
-        }
-        if work.findings.before_gates().is_none() {
-            work.run_gates();
-        }
-    }
-    work.end();
+    let mut job = Job::new(daemon, task);
+    job.work();
+    job.end();
 }
 
-impl Job<'_> {
+impl<'s> Job<'s> {
+    fn new(daemon: &'s Daemon, task: &Arc<Task>) -> Self {
+        let config = &daemon.policy.config;
+        let deadline_s = task
+            .deadline_s
+            .unwrap_or(config.deadline_s)
+            .min(config.deadline_s);
+        Self {
+            daemon,
+            task: Arc::clone(task),
+            dir: daemon.journal.place().dir(task.id),
+            repo: None,
+            stop: Stop {
+                daemon,
+                id: task.id,
+                deadline: Instant::now() + Duration::from_secs(deadline_s),
+            },
+            findings: Findings {
+                base: task.base.clone(),
+                strict_scope: config.strict_scope,
+                ..Findings::default()
+            },
+        }
+    }
+
+    /// Does what there is to do, and looks before each step whether the task is to end.
+    fn work(&mut self) {
+        if let Err(what) = self.prepare() {
+            return self.fail("workspace_failed", what);
+        }
+        if self.is_stopped() {
+            return;
+        }
+        self.run_agent();
+        self.daemon.advance(self.task.id, TaskState::Verifying);
+        // What an agent did that ran out of time is collected all the same.
+        if let Err(what) = self.collect() {
+            self.fail("result_failed", what);
+            self.tell_where_the_work_is();
+        }
+        if !self.is_stopped() && self.findings.before_gates().is_none() {
+            self.run_gates();
+        }
+    }
+
+    fn tell_where_the_work_is(&mut self) {
+        if let None | Some((Ending::NotStarted(_), _)) = self.findings.agent {
+            return;
+        }
+        let work = self.path("work");
+        let what = format!("what the agent has left is in {}", work.display());
+        self.findings.warnings.push(what);
+    }
+
+    /// Whether the task is to end, of which note is taken.
+    fn is_stopped(&mut self) -> bool {
+        if self.findings.stopped.is_none() {
+            self.findings.stopped = self.stop.reason();
+        }
+        self.findings.stopped.is_some()
+    }
+
+    /// Takes note of what kept the executor from doing its part, unless the task was to end.
+    fn fail(&mut self, code: &'static str, what: String) {
+        if !self.is_stopped() {
+            self.findings.fault = Some((code, what));
+        }
+    }
+
     fn say(&self, phase: &str, message: &str) {
         self.daemon
             .change(self.task.id, |entry| entry.say(phase, message));
@@ -95,7 +156,9 @@ impl Job<'_> {
 
     fn prepare(&mut self) -> Result<(), String> {
         self.say("clone", "");
-        let git = &self.daemon.git;
+        let stop = self.stop;
+        let is_stopped = move || stop.reason().is_some();
+        let git = self.daemon.git.bounded(stop.deadline, &is_stopped);
         // It was looked at when the task was accepted, and has to be what it was.
         let repo = Repo::open_again(&self.task.repo_real, &self.daemon.policy.allow);
         let repo = repo.map_err(|_| "the repository is no longer where it was")?;
@@ -135,7 +198,14 @@ impl Job<'_> {
         let ended = log.and_then(|mut log| {
             self.say("agent", "");
             let silence = Some(Duration::from_secs(policy.config.silence_s));
-            self.accompany(&program, "agent", self.deadline, silence, &mut log, |_| {})
+            self.accompany(
+                &program,
+                "agent",
+                self.stop.deadline,
+                silence,
+                &mut log,
+                |_| {},
+            )
         });
         match ended {
             Ok(ended) => {
@@ -206,7 +276,13 @@ impl Job<'_> {
         log: &mut TaskLog,
         mut hear: impl FnMut(&[u8]),
     ) -> io::Result<ProgramEnd> {
-        let guarded = SupervisedProgram::start(program)?;
+        let mut guarded = SupervisedProgram::prepare(program)?;
+        // A task that is cancelled before this instant does not start the program, and one that is
+        // cancelled after it has it ended.
+        let id = self.task.id;
+        if let Err(reason) = self.daemon.unless_stopped(id, || guarded.start()) {
+            return Ok(guarded.discard(reason));
+        }
         let heard_at = std::cell::Cell::new(Instant::now());
         let ended = guarded.accompany(
             |chunk| {
@@ -230,30 +306,48 @@ impl Job<'_> {
         Ok(ended)
     }
 
-    /// Takes in what the agent made of the files, with a git directory that it has never seen.
+    /// Takes in what the agent made of the files, with a git directory that it has never seen. Only
+    /// a cancellation ends this early: an agent that ran out of time has its work collected.
     fn collect(&mut self) -> Result<(), String> {
+        let stop = self.stop;
+        let is_cancelled = move || stop.is_cancelled();
+        if is_cancelled() {
+            return Err(CANCELLED.into());
+        }
         self.say("collect", "");
-        let (git, task) = (&self.daemon.git, Arc::clone(&self.task));
+        let soon = Instant::now() + Duration::from_secs(GIT_TIMEOUT_S);
+        let git = self
+            .daemon
+            .git
+            .bounded(soon.max(stop.deadline), &is_cancelled);
         let (work, own) = (self.path("work"), self.path("git"));
         if !workspace::is_plain_dir(&work) {
             return Err("the agent has put something else in the place of its clone".into());
         }
-        for place in workspace::ready(&work, &self.path("nested"))? {
+        for place in workspace::ready(&work, &self.path("nested"), &is_cancelled)? {
             let what = format!("{place} is a repository of its own; its files were taken as files");
             self.findings.warnings.push(what);
         }
-        let repo = self.repo.as_ref().ok_or("there is no repository")?;
-        git.bare_clone(&repo.place(), &own)?;
-        let title = task
-            .content
-            .goal
-            .lines()
-            .find(|line| !line.trim().is_empty());
-        let title = start_of(title.unwrap_or_default().trim(), 72);
-        let message = format!("{title}\n\nRocco-Task: {}", task.id);
-        let head = git.commit_files(&own, &work, &task.base, &message)?;
+        let repo = self.repo.take().ok_or("there is no repository")?;
+        let collected = self.take_in(&git, &repo, &work, &own);
+        self.repo = Some(repo);
+        collected
+    }
+
+    /// Makes a commit of the files, delivers it, and finds out what it changes.
+    fn take_in(
+        &mut self,
+        git: &Git<'_>,
+        repo: &Repo,
+        work: &Path,
+        own: &Path,
+    ) -> Result<(), String> {
+        let task = Arc::clone(&self.task);
+        git.bare_clone(&repo.place(), own)?;
+        let head = git.commit_files(own, work, &task.base, &commit_message(&task))?;
         let Some(head) = head else { return Ok(()) };
-        git.deliver(&own, repo, task.id, &task.base)?;
+        self.deliver(git, repo, own, &head)?;
+        self.findings.result_ref = Some(workspace::result_ref(task.id));
         let changes = git.changes(repo, &task.base, &head)?;
         git.diff(repo, &task.base, &head, &self.path("diff.patch"))?;
         for path in git.links_out(repo, &changes, &own.join("links"))? {
@@ -261,7 +355,6 @@ impl Job<'_> {
             self.findings.warnings.push(what);
         }
         self.findings.diffstat = git.diffstat(repo, &task.base, &head)?;
-        self.findings.result_ref = Some(workspace::result_ref(task.id));
         if let Some(files) = &task.content.files {
             let paths = changes.iter().map(|change| &change.path);
             let outside = paths.filter(|path| !scope::covers(files, path));
@@ -270,6 +363,21 @@ impl Job<'_> {
         self.findings.changes = changes;
         self.findings.head = Some(head);
         Ok(())
+    }
+
+    /// Brings the result into the user's repository, unless the task is cancelled before it is
+    /// there.
+    fn deliver(&self, git: &Git<'_>, repo: &Repo, own: &Path, head: &str) -> Result<(), String> {
+        git.fetch_result(own, repo, &self.task.base)?;
+        let delivered = git.set_result(repo, self.task.id, head);
+        if !self.stop.is_cancelled() {
+            return delivered;
+        }
+        let soon = Instant::now() + Duration::from_millis(TASK_KILL_MS);
+        let git = self.daemon.git.bounded(soon, &|| false);
+        // Where it was not set, there is nothing to remove.
+        let _ = git.remove_result(repo, self.task.id);
+        Err(CANCELLED.into())
     }
 
     /// Runs the gates on a checkout of the very commit that is the result.
@@ -288,10 +396,11 @@ impl Job<'_> {
             .head
             .clone()
             .unwrap_or_else(|| self.task.base.clone());
+        let stop = self.stop;
+        let is_stopped = move || stop.reason().is_some();
+        let git = self.daemon.git.bounded(stop.deadline, &is_stopped);
         let check = self.path("check");
-        let made = self
-            .daemon
-            .git
+        let made = git
             .clone_at(&self.path("git"), &check, &commit)
             .and_then(|()| {
                 let log = TaskLog::create(self.path("gates"), GATES_LOG_BYTES_MAX);
@@ -299,23 +408,26 @@ impl Job<'_> {
             });
         let mut log = match made {
             Ok(log) => log,
-            Err(what) => {
-                self.findings.fault = Some(("gates_failed", what));
-                return;
-            }
+            Err(what) => return self.fail("gates_failed", what),
         };
         for gate in gates {
-            match self.run_gate(gate, &check, &mut log) {
-                Ok(run) => self.findings.gates.push(run),
-                Err(error) => self.findings.fault = Some(("gates_failed", error.to_string())),
-            }
-            if self.findings.stopped.is_some() || self.findings.fault.is_some() {
+            if self.is_stopped() {
                 return;
+            }
+            match self.run_gate(gate, &check, &mut log) {
+                Ok(run) => self.findings.gates.extend(run),
+                Err(error) => return self.fail("gates_failed", error.to_string()),
             }
         }
     }
 
-    fn run_gate(&mut self, gate: &Gate, check: &Path, log: &mut TaskLog) -> io::Result<GateRun> {
+    /// Runs a gate. None if the task was cancelled before the gate had started.
+    fn run_gate(
+        &mut self,
+        gate: &Gate,
+        check: &Path,
+        log: &mut TaskLog,
+    ) -> io::Result<Option<GateRun>> {
         let home = self.path("home-gates");
         fs::create_dir_all(&home)?;
         let argv: Vec<OsString> = gate.argv.iter().map(OsString::from).collect();
@@ -329,7 +441,7 @@ impl Job<'_> {
         self.say(&gate.name, "");
         let timeout = Instant::now() + Duration::from_secs(gate.timeout_s);
         let mut heard = Vec::new();
-        let until = timeout.min(self.deadline);
+        let until = timeout.min(self.stop.deadline);
         let ended = self.accompany(&program, &gate.name, until, None, log, |chunk| {
             heard.extend_from_slice(chunk);
             let surplus = heard.len().saturating_sub(GATES_LOG_BYTES_MAX as usize);
@@ -337,15 +449,19 @@ impl Job<'_> {
         })?;
         self.note_left_behind(&format!("gate {}", gate.name), &ended);
         // A gate that is out of time fails; a task that is ends with it.
-        let of_task = |stop: &StopReason| *stop == StopReason::Cancel || self.deadline <= timeout;
+        let of_task =
+            |stop: &StopReason| *stop == StopReason::Cancel || self.stop.deadline <= timeout;
         self.findings.stopped = ended.stopped.filter(of_task);
+        if let (Some(_), Ending::NotStarted(_)) = (ended.stopped, &ended.ending) {
+            return Ok(None);
+        }
         let heard = String::from_utf8_lossy(&heard);
         let tests = gate.runner.map(|runner| runner.count(&heard));
         let stopped = ended.stopped.is_some();
         let refusal = GateRun::refusal_of(&ended.ending, stopped, tests, gate.timeout_s);
         let word = refusal.as_deref().unwrap_or("passed");
         log.append(format!("== {}: {word}\n", gate.name).as_bytes())?;
-        Ok(GateRun {
+        Ok(Some(GateRun {
             name: gate.name.clone(),
             argv: gate.argv.clone(),
             ending: ended.ending,
@@ -354,32 +470,53 @@ impl Job<'_> {
             refusal,
             tail: Sanitized::new(end_of(&heard, GATE_TAIL_BYTES_MAX), GATE_TAIL_BYTES_MAX)
                 .to_string(),
-        })
+        }))
     }
 
     /// Tells how it ended, and removes what nobody needs any more.
     fn end(mut self) {
-        // Somebody may have cancelled it between two programs.
-        self.findings.stopped = self.findings.stopped.or(self.daemon.stop_of(self.task.id));
-        let verdict = self.findings.verdict();
-        let succeeded = TaskState::Ended(verdict.outcome)
-            == TaskState::Ended(crate::executor_protocol::state::Outcome::Succeeded);
+        let verdict = self.verdict();
+        self.clean_up(verdict.outcome == Outcome::Succeeded);
+        // A task that is cancelled before its record stands is a cancelled one.
+        let mut has_ended = false;
+        while !has_ended {
+            let verdict = self.verdict();
+            let record = self.findings.record(&verdict, &self.dir.to_string_lossy());
+            has_ended = self.daemon.finish(self.task.id, verdict.outcome, &record);
+        }
+    }
+
+    fn verdict(&mut self) -> Verdict {
+        if self.stop.is_cancelled() {
+            self.findings.stopped = Some(StopReason::Cancel);
+        }
+        self.findings.verdict()
+    }
+
+    fn clean_up(&mut self, has_succeeded: bool) {
         self.daemon.journal.place().clear(self.task.id);
-        if succeeded {
+        if has_succeeded {
             // The result is in the user's repository; what cannot be removed goes with the record.
             let _ = remove_tree(&self.path("work"));
             let _ = remove_tree(&self.path("nested"));
         }
-        if succeeded || self.findings.result_ref.is_some() {
-            let git = &self.daemon.git;
+        if has_succeeded || self.findings.result_ref.is_some() {
+            let soon = Instant::now() + Duration::from_millis(TASK_KILL_MS);
+            let git = self.daemon.git.bounded(soon, &|| false);
             let unpinned = self.repo.iter().map(|repo| git.unpin(repo, self.task.id));
             self.findings
                 .warnings
                 .extend(unpinned.filter_map(Result::err));
         }
-        let record = self.findings.record(&verdict, &self.dir.to_string_lossy());
-        self.daemon.finish(self.task.id, verdict.outcome, &record);
     }
+}
+
+/// What the commit of a result says: the first line of the goal, and the task.
+fn commit_message(task: &Task) -> String {
+    let mut lines = task.content.goal.lines();
+    let title = lines.find(|line| !line.trim().is_empty());
+    let title = start_of(title.unwrap_or_default().trim(), 72);
+    format!("{title}\n\nRocco-Task: {}", task.id)
 }
 
 fn end_of_bytes(chunk: &[u8]) -> &[u8] {

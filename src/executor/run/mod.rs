@@ -4,7 +4,9 @@
 
 pub mod command;
 pub mod gates;
+pub mod guard;
 pub mod job;
+pub mod pipe;
 pub mod process;
 pub mod repo;
 pub mod sandbox;

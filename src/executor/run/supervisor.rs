@@ -1,35 +1,19 @@
-//! The guard: a process of its own between the executor and each program that it runs for a task.
-//!
-//! Whatever the program starts, and however it hides, stays a descendant of its guard, and the
-//! guard ends with nothing left below it: when the program has ended, when the executor says so,
-//! and when the executor has died, which the guard sees at the end of its input.
-//!
-//! ```text
-//!   executor --- orders: terminate, kill, end of file ---> guard ---> program ---> ...
-//!            <-- report: one line, how it ended ----------  (all of these are swept)
-//!            <-- output of the program ----------------------------'
-//! ```
+//! Starts each program of a task under a guard, stays with it, and ends it: the executor's side of
+//! [`guard`].
 
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::{self, Read as _, Write as _};
-use std::os::fd::AsFd as _;
-use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitCode, Stdio};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use mio::unix::pipe::{Receiver, Sender};
 use rustix::process::Signal;
 
-use crate::executor::run::process;
+use crate::executor::run::pipe::{Pipes, Reading};
+use crate::executor::run::{command, guard, process};
 use crate::executor::schedule::queue::StopReason;
 use crate::limits::{TASK_KILL_MS, TASK_SWEEP_MS, TASK_TICK_MS};
-
-/// The word by which the executor starts its own program as a guard.
-pub const COMMAND: &str = "executor-guard";
-
-const TERMINATE: u8 = b'T';
-const KILL: u8 = b'K';
 
 /// What is to be run.
 #[derive(Debug)]
@@ -70,25 +54,44 @@ pub struct ProgramEnd {
     pub duration_ms: u64,
 }
 
-/// A program that runs.
+/// The pipes from a guard.
+const OUTPUT: usize = 0;
+const REPORT: usize = 1;
+
+/// A program under a guard.
 #[derive(Debug)]
 pub struct SupervisedProgram {
     guard: Child,
-    orders: Option<ChildStdin>,
-    report: Option<ChildStdout>,
-    output: Receiver<Vec<u8>>,
+    /// When it was seen that the guard has ended.
+    gone_at: Option<Instant>,
+    orders: Option<Sender>,
+    pipes: Pipes<2>,
     started: Instant,
 }
 
+/// How far the end of a program has come that is to end.
+enum EndingStep {
+    /// It is not to end.
+    None,
+    /// It has until then to leave.
+    Asked(Instant),
+    /// Its guard has until then to kill it.
+    Killing(Instant),
+    /// Its guard was killed.
+    GuardKilled,
+}
+
 impl SupervisedProgram {
-    /// Starts a program under a guard.
+    /// Starts a guard, which waits for the order to start the program.
     ///
     /// # Errors
     ///
     /// The guard cannot be started. Whether the program can is told by its end.
-    pub fn start(program: &Program) -> io::Result<Self> {
+    pub fn prepare(program: &Program) -> io::Result<Self> {
         let mut command = Command::new("/proc/self/exe");
-        command.arg(COMMAND).arg(&program.stdin).arg(&program.dir);
+        command
+            .arg(guard::COMMAND)
+            .args([&program.stdin, &program.dir]);
         command.args(&program.argv);
         command.env_clear().envs(program.env.iter().cloned());
         command
@@ -97,76 +100,142 @@ impl SupervisedProgram {
             .stderr(Stdio::piped());
         process::in_own_session(&mut command);
         let mut guard = process::spawn(&mut command)?;
-        let output = guard.stderr.take().ok_or(io::ErrorKind::BrokenPipe)?;
-        Ok(Self {
-            orders: guard.stdin.take(),
-            report: guard.stdout.take(),
-            output: chunks(output),
-            guard,
-            started: Instant::now(),
-        })
+        let orders = guard.stdin.take().map(Sender::from);
+        let output = guard.stderr.take().map(Receiver::from);
+        let report = guard.stdout.take().map(Receiver::from);
+        let set = orders
+            .iter()
+            .try_for_each(|pipe| pipe.set_nonblocking(true));
+        match set.and_then(|()| Pipes::new([output, report])) {
+            Ok(pipes) => Ok(Self {
+                guard,
+                gone_at: None,
+                orders,
+                pipes,
+                started: Instant::now(),
+            }),
+            Err(error) => {
+                // It has started nothing, and ends without orders.
+                drop(orders);
+                command::put_to_rest(guard, Duration::from_millis(TASK_SWEEP_MS));
+                Err(error)
+            }
+        }
+    }
+
+    /// Has the guard start the program, without waiting for that.
+    pub fn start(&mut self) {
+        self.started = Instant::now();
+        self.order(guard::START);
+    }
+
+    /// Lets go of a program that is not to be started.
+    pub fn discard(self, reason: StopReason) -> ProgramEnd {
+        self.end(Some(reason))
     }
 
     /// Stays with a program until it has ended, and ends it when it is told so. `hear` is given
     /// what it prints, `judge` is asked every now and then.
+    ///
+    /// This ends whatever the program does to its guard: what has not ended 5 seconds after it was
+    /// asked to is killed, and 5 seconds later its guard is, with all that descends from it.
     pub fn accompany(
         mut self,
         mut hear: impl FnMut(&[u8]),
         mut judge: impl FnMut() -> Option<StopReason>,
     ) -> ProgramEnd {
-        let (mut stopped, mut kill_at, mut gone_at) = (None, None, None);
+        let (mut stopped, mut step) = (None, EndingStep::None);
+        let mut buffer = vec![0; 16 << 10];
         loop {
-            match self
-                .output
-                .recv_timeout(Duration::from_millis(TASK_TICK_MS))
-            {
-                Ok(chunk) => hear(&chunk),
-                Err(RecvTimeoutError::Disconnected) => break,
-                // Something that cannot be killed may hold the pipe.
-                Err(RecvTimeoutError::Timeout) => match (self.guard.try_wait(), gone_at) {
-                    (Ok(Some(_)), None) => gone_at = Some(Instant::now()),
-                    (_, Some(at)) if elapsed_ms(at) > TASK_KILL_MS => break,
-                    _ => {}
-                },
+            let reading = self.pipes.read(OUTPUT, &mut buffer);
+            match reading {
+                Reading::Bytes(bytes) => hear(&buffer[..bytes]),
+                Reading::Nothing => self.pipes.wait(Duration::from_millis(TASK_TICK_MS)),
+                Reading::End => break,
             }
-            match (stopped, kill_at) {
-                (None, _) => {
-                    stopped = judge();
-                    if stopped.is_some() {
-                        self.order(TERMINATE);
-                        kill_at = Some(Instant::now() + Duration::from_millis(TASK_KILL_MS));
-                    }
-                }
-                (Some(_), Some(at)) if Instant::now() >= at => {
-                    self.order(KILL);
-                    kill_at = None;
-                }
-                _ => {}
+            if self.is_lost(reading == Reading::Nothing) {
+                break;
+            }
+            if stopped.is_none() {
+                stopped = judge();
+            }
+            if stopped.is_some() {
+                step = self.press(step);
             }
         }
         self.end(stopped)
     }
 
+    /// Whether the guard has ended and somebody keeps its output open all the same, for longer than
+    /// that may take.
+    fn is_lost(&mut self, is_silent: bool) -> bool {
+        match self.gone_at {
+            Some(at) => elapsed_ms(at) > TASK_KILL_MS,
+            None if matches!(self.guard.try_wait(), Ok(None)) => false,
+            None => {
+                self.gone_at = Some(Instant::now());
+                if is_silent {
+                    process::kill_strays(Duration::from_millis(TASK_SWEEP_MS));
+                }
+                false
+            }
+        }
+    }
+
+    /// Goes on with the end of a program.
+    fn press(&mut self, step: EndingStep) -> EndingStep {
+        let now = Instant::now();
+        match step {
+            EndingStep::None => {
+                self.order(guard::TERMINATE);
+                EndingStep::Asked(now + Duration::from_millis(TASK_KILL_MS))
+            }
+            EndingStep::Asked(at) if now >= at => {
+                self.order(guard::KILL);
+                EndingStep::Killing(now + Duration::from_millis(TASK_SWEEP_MS))
+            }
+            EndingStep::Killing(at) if now >= at => {
+                self.signal(Signal::KILL);
+                EndingStep::GuardKilled
+            }
+            step => step,
+        }
+    }
+
     fn order(&mut self, order: u8) {
+        // The program may have stopped its guard.
+        self.signal(Signal::CONT);
         if let Some(orders) = &mut self.orders {
-            // A guard that is gone has no orders to follow.
+            // A guard that is gone has no orders to follow, and one that takes none is killed.
             let _ = orders.write_all(&[order]);
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        // Its number may be that of another process when it is gone.
+        if self.gone_at.is_none() {
+            process::kill(self.guard.id(), signal);
         }
     }
 
     fn end(mut self, stopped: Option<StopReason>) -> ProgramEnd {
         let duration_ms = elapsed_ms(self.started);
         drop(self.orders.take());
-        let mut report = String::new();
-        if let Some(pipe) = &mut self.report {
-            // A report that cannot be read is none.
-            let _ = pipe.take(4096).read_to_string(&mut report);
+        let limit = Duration::from_millis(TASK_SWEEP_MS);
+        if !command::ends_within(&mut self.guard, limit) {
+            self.signal(Signal::KILL);
+            command::put_to_rest(self.guard, limit);
         }
-        // It was not waited for, so it is there to be waited for.
-        let _ = process::wait(&mut self.guard);
+        // A guard that has ended has written all of its report.
+        let mut report = [0; 4096];
+        let report_bytes = match self.pipes.read(REPORT, &mut report) {
+            Reading::Bytes(bytes) => bytes,
+            Reading::Nothing | Reading::End => 0,
+        };
+        let report = String::from_utf8_lossy(&report[..report_bytes]);
         let (ending, left_behind) = read_report(&report);
         if ending == Ending::Unknown {
-            process::kill_strays(Duration::from_millis(TASK_SWEEP_MS));
+            process::kill_strays(limit);
         }
         ProgramEnd {
             ending,
@@ -179,20 +248,6 @@ impl SupervisedProgram {
 
 fn elapsed_ms(since: Instant) -> u64 {
     u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
-}
-
-/// Reads a pipe in a thread of its own, which waits when nobody takes what it has read.
-fn chunks(mut pipe: ChildStderr) -> Receiver<Vec<u8>> {
-    let (sender, receiver) = mpsc::sync_channel(4);
-    std::thread::spawn(move || {
-        let mut buffer = vec![0; 16 << 10];
-        while let Ok(bytes @ 1..) = pipe.read(&mut buffer) {
-            if sender.send(buffer[..bytes].to_vec()).is_err() {
-                return;
-            }
-        }
-    });
-    receiver
 }
 
 fn read_report(report: &str) -> (Ending, u64) {
@@ -209,72 +264,4 @@ fn read_report(report: &str) -> (Ending, u64) {
         }
         _ => (Ending::Unknown, 0),
     }
-}
-
-/// What the guard does: `stdin` is the file that the program reads, `dir` is where it runs, `argv`
-/// is the program. The guard itself stays out of the way of what is in that directory.
-pub fn main(stdin: &Path, dir: &Path, argv: &[OsString]) -> ExitCode {
-    let line = match start(stdin, dir, argv) {
-        Ok(program) => {
-            let is_sandbox = argv
-                .first()
-                .is_some_and(|program| program.as_os_str() == "bwrap");
-            std::thread::spawn(move || obey(program, is_sandbox));
-            attend(program, is_sandbox)
-        }
-        Err(error) => format!("unstarted 0 {error}\n"),
-    };
-    // Without an executor nobody reads it.
-    let _ = io::stdout().write_all(line.as_bytes());
-    ExitCode::SUCCESS
-}
-
-fn start(stdin: &Path, dir: &Path, argv: &[OsString]) -> io::Result<u32> {
-    process::adopt_orphans()?;
-    let (program, arguments) = argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
-    let output = io::stderr().as_fd().try_clone_to_owned()?;
-    let mut command = Command::new(program);
-    command.args(arguments).current_dir(dir);
-    command.stdin(File::open(stdin)?);
-    command.stdout(output.try_clone()?).stderr(output);
-    process::in_own_session(&mut command);
-    process::dying_with_this(&mut command);
-    Ok(command.spawn()?.id())
-}
-
-/// Waits for the program, and for all that it has left. What a sandbox leaves is itself, on its way
-/// out.
-fn attend(program: u32, is_sandbox: bool) -> String {
-    let status = loop {
-        match process::reap(true) {
-            Some((pid, status)) if pid == program => break Some(status),
-            Some(_) => {}
-            None => break None,
-        }
-    };
-    let left = process::kill_descendants(Duration::from_millis(TASK_SWEEP_MS), true);
-    let left = if is_sandbox { 0 } else { left };
-    match status {
-        Some(Ok(code)) => format!("exited {code} {left}\n"),
-        Some(Err(signal)) => format!("signalled {signal} {left}\n"),
-        None => String::new(),
-    }
-}
-
-/// Follows the executor's orders. Their end is the executor's.
-fn obey(program: u32, is_sandbox: bool) {
-    let mut orders = io::stdin().lock();
-    let mut order = [0];
-    while let Ok(1) = orders.read(&mut order) {
-        if order[0] == KILL {
-            break;
-        }
-        for pid in process::descendants() {
-            // The sandbox would take its inhabitants with it before they have heard.
-            if !(is_sandbox && pid == program) {
-                process::kill(pid, Signal::TERM);
-            }
-        }
-    }
-    process::kill_descendants(Duration::from_millis(TASK_SWEEP_MS), false);
 }

@@ -21,10 +21,22 @@ use crate::wire::writer::start_of;
 const PATH_SHOWN_BYTES_MAX: usize = 256;
 
 /// Git, told to run nothing that a repository names.
-#[derive(Debug, Clone)]
-pub struct Git {
+#[derive(Clone)]
+pub struct Git<'w> {
     /// An empty configuration in the place of the user's.
     config: PathBuf,
+    /// When all of its commands have to have ended, beside the limit of each.
+    until: Option<Instant>,
+    is_stopped: &'w (dyn Fn() -> bool + Sync),
+}
+
+impl std::fmt::Debug for Git<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Git")
+            .field("config", &self.config)
+            .field("until", &self.until)
+            .finish_non_exhaustive()
+    }
 }
 
 /// One file that was changed.
@@ -74,10 +86,29 @@ const QUIET: [&str; 20] = [
     "advice.detachedHead=false",
 ];
 
-impl Git {
+impl Git<'static> {
     /// Git with this file as its only configuration, beside that of the repository it looks at.
     pub fn new(config: PathBuf) -> Self {
-        Self { config }
+        Self {
+            config,
+            until: None,
+            is_stopped: &|| false,
+        }
+    }
+}
+
+impl Git<'_> {
+    /// Git whose commands are ended at a point in time, and when `is_stopped` says so.
+    pub fn bounded<'w>(
+        &self,
+        until: Instant,
+        is_stopped: &'w (dyn Fn() -> bool + Sync),
+    ) -> Git<'w> {
+        Git {
+            config: self.config.clone(),
+            until: Some(until),
+            is_stopped,
+        }
     }
 
     fn command(&self, dir: &Path) -> Command {
@@ -120,10 +151,11 @@ impl Git {
             (!word.starts_with('-') && !word.contains(['/', '='])).then(|| word.to_owned())
         });
         let what = what.unwrap_or_default();
+        let own = Instant::now() + Duration::from_secs(GIT_TIMEOUT_S);
         let bounds = CommandBounds {
-            until: Instant::now() + Duration::from_secs(GIT_TIMEOUT_S),
+            until: self.until.map_or(own, |until| until.min(own)),
             bytes_max: GIT_OUTPUT_BYTES_MAX,
-            is_stopped: &|| false,
+            is_stopped: self.is_stopped,
         };
         match command::output(&mut command, &bounds) {
             Ok(output) if output.status.success() => Ok(output),
@@ -265,15 +297,9 @@ impl Git {
         Ok(Some(head))
     }
 
-    /// Brings the result into the user's repository, under a ref of the task's. Its objects are
+    /// Brings the objects of a result into the user's repository, and no ref to them. They are
     /// looked at, but for submodules that are as they were.
-    pub fn deliver(
-        &self,
-        git_dir: &Path,
-        repo: &Repo,
-        id: TaskId,
-        base: &str,
-    ) -> Result<(), String> {
+    pub fn fetch_result(&self, git_dir: &Path, repo: &Repo, base: &str) -> Result<(), String> {
         let words = [
             "diff-tree",
             "--name-only",
@@ -298,13 +324,22 @@ impl Git {
             "--quiet",
             "--no-tags",
             "--no-write-fetch-head",
-            "--force",
             "--",
         ]);
-        command
-            .arg(git_dir)
-            .arg(format!("{RESULT_REF}:{}", result_ref(id)));
+        command.arg(git_dir).arg(RESULT_REF);
         self.run(command).map(drop)
+    }
+
+    /// Gives a result its ref in the user's repository, from when on it is delivered.
+    pub fn set_result(&self, repo: &Repo, id: TaskId, head: &str) -> Result<(), String> {
+        self.say(&repo.place(), &["update-ref", &result_ref(id), head])
+            .map(drop)
+    }
+
+    /// Takes the ref of a result away again.
+    pub fn remove_result(&self, repo: &Repo, id: TaskId) -> Result<(), String> {
+        self.say(&repo.place(), &["update-ref", "-d", &result_ref(id)])
+            .map(drop)
     }
 
     /// What differs between two commits, file by file, and in a line.
@@ -456,11 +491,14 @@ pub fn result_ref(id: TaskId) -> String {
 /// Readies a working tree for git, which takes its files for what they are: repositories that lie
 /// in it are taken out, so that no configuration of theirs is looked at, what is no file is
 /// removed, since git would wait for it, and what its owner cannot read becomes readable. Tells
-/// where repositories were.
-pub fn ready(work: &Path, to: &Path) -> Result<Vec<String>, String> {
+/// where repositories were. It ends early when `is_stopped` says so.
+pub fn ready(work: &Path, to: &Path, is_stopped: &dyn Fn() -> bool) -> Result<Vec<String>, String> {
     let mut found = Vec::new();
     let mut folders = vec![work.to_owned()];
     while let Some(folder) = folders.pop() {
+        if is_stopped() {
+            return Err("it was ended together with its task".into());
+        }
         let told = |error: io::Error| {
             let place = folder
                 .strip_prefix(work)

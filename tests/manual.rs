@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use rocco::internals::executor_client::errors;
+use rocco::internals::executor_protocol::error_code;
 
 fn text(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
@@ -119,8 +119,8 @@ fn every_typed_error_is_in_the_manual_and_retryable_as_it_says() {
         .map(|row| (name(&row[0]), row[2].starts_with("yes")))
         .collect();
     let told_count = rows.len();
-    let held: BTreeMap<String, bool> = errors::table()
-        .map(|(name, retryable)| (name.to_owned(), retryable))
+    let held: BTreeMap<String, bool> = error_code::all()
+        .map(|code| (code.name().to_owned(), code.is_retryable()))
         .collect();
     assert_eq!(told, held);
     assert_eq!(told_count, held.len(), "a code stands twice");

@@ -1,9 +1,10 @@
 //! What is under way: who waits for which answer of the executor.
 
 use super::ClientSettings;
-use crate::executor_client::errors::{TaskErrorCode, ToolRefusal};
+use crate::executor_client::errors::ToolRefusal;
 use crate::executor_client::link::{Link, LinkState};
 use crate::executor_client::snapshots::Snapshots;
+use crate::executor_protocol::error_code::TaskErrorCode;
 use crate::limits::{
     DEFERRED_MAX, EXECUTOR_CALL_MS, EXECUTOR_CALLS_MAX, EXECUTOR_LINE_BYTES_MAX,
     EXECUTOR_PROGRESS_MS, EXECUTOR_WAITS_MAX,

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::executor_protocol::error_code::TaskErrorCode;
 use crate::executor_protocol::sanitize::Sanitized;
 use crate::mcp::owned::InlineString;
 use crate::mcp::tool::{Answered, Reply, ToolError};
@@ -50,158 +51,36 @@ pub struct ToolRefusal {
     pub task: Option<TaskId>,
 }
 
-/// The codes, beside `invalid_arguments` of a task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TaskErrorCode {
-    /// An argument is not what it must be.
-    InvalidArguments,
-    /// No executor can be asked.
-    ExecutorNotConnected,
-    /// It gave no word in time.
-    ExecutorTimeout,
-    /// Its answer is not understood.
-    ExecutorProtocol,
-    /// No further task or call is taken for now.
-    QueueFull,
-    /// The key is that of a task with other content.
-    KeyConflict,
-    /// No task of this id was ever known.
-    NotFound,
-    /// The task's record is past its keep time.
-    Expired,
-    /// The repository is outside of what the operator allows.
-    RepoNotAllowed,
-    /// A file is.
-    PathNotAllowed,
-    /// It is there only when the task has ended.
-    NotFinished,
-    /// A task tries to submit a task.
-    DepthExceeded,
-    /// The executor is about to end.
-    ShuttingDown,
-    /// The executor does not offer it.
-    Unsupported,
-    /// The executor cannot keep the task, or read a part of it.
-    Storage,
-}
-
-/// A code, its name, whether the same call may succeed later, and what to do.
-type Row = (TaskErrorCode, &'static str, bool, &'static str);
-
-const ROWS: [Row; 15] = [
-    (
-        TaskErrorCode::InvalidArguments,
-        "invalid_arguments",
-        false,
-        "Correct every argument that is named and call again",
-    ),
-    (
-        TaskErrorCode::ExecutorNotConnected,
-        "executor_not_connected",
-        true,
-        "Do the task yourself or tell the user, who can look for the cause with rocco mcp --check",
-    ),
-    (
-        TaskErrorCode::ExecutorTimeout,
-        "executor_timeout",
-        true,
-        "Ask with larry_task_status before anything else, and do not submit the task again",
-    ),
-    (
-        TaskErrorCode::ExecutorProtocol,
-        "executor_protocol",
-        false,
-        "Tell the user that the executor does not work as it should",
-    ),
-    (
-        TaskErrorCode::QueueFull,
-        "queue_full",
-        true,
-        "Wait for one of the running tasks to end, then call again",
-    ),
-    (
-        TaskErrorCode::KeyConflict,
-        "key_conflict",
-        false,
-        "Use another idempotency_key for another task",
-    ),
-    (
-        TaskErrorCode::NotFound,
-        "not_found",
-        false,
-        "Call larry_task_status without a task_id for the tasks that there are",
-    ),
-    (
-        TaskErrorCode::Expired,
-        "expired",
-        false,
-        "Call larry_task_status without a task_id for the tasks that there are",
-    ),
-    (
-        TaskErrorCode::RepoNotAllowed,
-        "repo_not_allowed",
-        false,
-        "Name a repository that is allowed, or tell the user",
-    ),
-    (
-        TaskErrorCode::PathNotAllowed,
-        "path_not_allowed",
-        false,
-        "Name files inside of the repository",
-    ),
-    (
-        TaskErrorCode::NotFinished,
-        "not_finished",
-        true,
-        "Call larry_task_status with wait_s first",
-    ),
-    (
-        TaskErrorCode::DepthExceeded,
-        "depth_exceeded",
-        false,
-        "Do the work yourself, as a part of the task that you are doing",
-    ),
-    (
-        TaskErrorCode::ShuttingDown,
-        "shutting_down",
-        true,
-        "Call again later",
-    ),
-    (
-        TaskErrorCode::Unsupported,
-        "unsupported",
-        false,
-        "Do without it, or tell the user",
-    ),
-    (
-        TaskErrorCode::Storage,
-        "storage",
-        true,
-        "Tell the user, whose disk may be full, before you call again",
-    ),
-];
-
-/// The name of each code, and whether the same call may succeed later. The manual repeats it.
-pub fn table() -> impl Iterator<Item = (&'static str, bool)> {
-    ROWS.iter().map(|row| (row.1, row.2))
-}
-
-impl TaskErrorCode {
-    fn row(self) -> &'static Row {
-        &ROWS[self as usize]
-    }
-
-    fn parse(name: &str) -> Option<Self> {
-        let mut rows = ROWS.iter();
-        rows.find(|row| row.1 == name).map(|row| row.0)
-    }
-
-    /// Whether an executor may answer with it. The others are the front's own.
-    fn is_for_executors(self) -> bool {
-        !matches!(
-            self,
-            Self::ExecutorNotConnected | Self::ExecutorTimeout | Self::ExecutorProtocol
-        )
+/// What to do about an error, without a full stop.
+fn advice(code: TaskErrorCode) -> &'static str {
+    match code {
+        TaskErrorCode::InvalidArguments => "Correct every argument that is named and call again",
+        TaskErrorCode::ExecutorNotConnected => {
+            "Do the task yourself or tell the user, who can look for the cause with rocco mcp --check"
+        }
+        TaskErrorCode::ExecutorTimeout => {
+            "Ask with larry_task_status before anything else, and do not submit the task again"
+        }
+        TaskErrorCode::ExecutorProtocol => {
+            "Tell the user that the executor does not work as it should"
+        }
+        TaskErrorCode::QueueFull => "Wait for one of the running tasks to end, then call again",
+        TaskErrorCode::KeyConflict => "Use another idempotency_key for another task",
+        TaskErrorCode::NotFound => {
+            "Call larry_task_status without a task_id for the tasks that there are"
+        }
+        TaskErrorCode::Expired => {
+            "Call larry_task_status without a task_id for the tasks that there are"
+        }
+        TaskErrorCode::RepoNotAllowed => "Name a repository that is allowed, or tell the user",
+        TaskErrorCode::PathNotAllowed => "Name files inside of the repository",
+        TaskErrorCode::NotFinished => "Call larry_task_status with wait_s first",
+        TaskErrorCode::DepthExceeded => {
+            "Do the work yourself, as a part of the task that you are doing"
+        }
+        TaskErrorCode::ShuttingDown => "Call again later",
+        TaskErrorCode::Unsupported => "Do without it, or tell the user",
+        TaskErrorCode::Storage => "Tell the user, whose disk may be full, before you call again",
     }
 }
 
@@ -278,9 +157,10 @@ impl ToolRefusal {
 
     /// Writes it as the result of a call.
     pub fn write<'r>(&self, reply: Reply<'r>) -> Answered<'r> {
-        let (_, code, retryable, advice) = *self.code.row();
+        let (code, retryable) = (self.code.name(), self.code.is_retryable());
+        let row = (code, retryable, advice(self.code));
         let what = format_args!("{}", self.what.as_str());
-        let error = ToolError::of_row((code, retryable, advice), what, self.retry_after_ms);
+        let error = ToolError::of_row(row, what, self.retry_after_ms);
         reply.error_with(error, |details| {
             if let Some(absence) = self.absence {
                 details.string("reason", absence.name());
@@ -297,11 +177,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_in_the_order_of_the_codes() {
-        for row in &ROWS {
-            assert_eq!(row.0.row().1, row.1);
-            assert_eq!(TaskErrorCode::parse(row.1), Some(row.0));
-            assert!(!row.3.ends_with('.'));
+    fn every_advice_is_a_sentence_without_its_full_stop() {
+        for code in crate::executor_protocol::error_code::all() {
+            let advice = advice(code);
+            assert!(advice.starts_with(char::is_uppercase) && !advice.ends_with('.'));
         }
     }
 }

@@ -4,13 +4,14 @@
 use crate::executor_client::dispatcher::{
     Dispatcher, PageRequest, PendingCall, Purpose, RefusalReason, Stage, compose,
 };
-use crate::executor_client::errors::{TaskErrorCode, ToolRefusal};
+use crate::executor_client::errors::ToolRefusal;
 use crate::executor_client::link::Features;
 use crate::executor_client::responses::{status_members, task_members};
 use crate::executor_client::task_update::Snapshot;
 use crate::executor_client::tools::{
     CancelArguments, ExecutorTool, ResultArguments, StatusArguments, TOOLS,
 };
+use crate::executor_protocol::error_code::TaskErrorCode;
 use crate::limits::{CLIENT_INFO_BYTES_MAX, EXECUTOR_LIST_MAX, TASK_POLL_MS};
 use crate::mcp::delegate::{DelegatedRequest, Replies, RequestHandle, RequestKind};
 use crate::mcp::errors::RpcError;

@@ -1,9 +1,10 @@
 //! From the executor: a line becomes a reply to whoever waits for it, or news of a task.
 
 use crate::executor_client::dispatcher::{Dispatcher, PageRequest, PendingCall, Purpose, Stage};
-use crate::executor_client::errors::{Absence, TaskErrorCode, ToolRefusal};
+use crate::executor_client::errors::{Absence, ToolRefusal};
 use crate::executor_client::snapshots::SnapshotChange;
 use crate::executor_client::task_update::{Snapshot, TaskUpdate};
+use crate::executor_protocol::error_code::TaskErrorCode;
 use crate::executor_protocol::record;
 use crate::executor_protocol::sanitize::Sanitized;
 use crate::executor_protocol::state::{Outcome, TaskState};

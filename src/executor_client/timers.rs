@@ -2,10 +2,11 @@
 //! to those who wait.
 
 use crate::executor_client::dispatcher::{Dispatcher, Purpose, RefusalReason, Stage};
-use crate::executor_client::errors::{Absence, TaskErrorCode, ToolRefusal, text};
+use crate::executor_client::errors::{Absence, ToolRefusal, text};
 use crate::executor_client::link::LinkState;
 use crate::executor_client::responses::StatusLine;
 use crate::executor_client::task_update::ShortMessage;
+use crate::executor_protocol::error_code::TaskErrorCode;
 use crate::limits::{
     EXECUTOR_CALL_MS, EXECUTOR_DRAIN_MS, EXECUTOR_PROGRESS_MS, EXECUTOR_PROGRESS_MS_MIN,
 };

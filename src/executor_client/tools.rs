@@ -1,6 +1,7 @@
 //! The executor's four tools: what a model is told of them, and their arguments.
 
-use crate::executor_client::errors::{TaskErrorCode, ToolRefusal};
+use crate::executor_client::errors::ToolRefusal;
+use crate::executor_protocol::error_code::TaskErrorCode;
 use crate::limits::{EXECUTOR_MESSAGE_BYTES_MAX, EXECUTOR_PAGE_BYTES_MAX, EXECUTOR_WAIT_S_MAX};
 use crate::mcp::tool::{Annotations, ToolSpec};
 use crate::task::id::TaskId;

@@ -1,6 +1,7 @@
-//! Points in time, as milliseconds since 1970 and as people read them (RFC 3339, in UTC).
+//! Points in time, as milliseconds since 1970 and as people read them (RFC 3339, in UTC), and times
+//! that pass, which nobody can set.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// Now.
 pub fn now_ms() -> u64 {
@@ -8,6 +9,39 @@ pub fn now_ms() -> u64 {
     since.map_or(0, |since| {
         u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
     })
+}
+
+/// The time since this executor has started. What is measured with it does not change when somebody
+/// sets the clock.
+#[derive(Debug, Clone, Copy)]
+pub struct Uptime {
+    started: Instant,
+    started_ms: u64,
+}
+
+impl Uptime {
+    /// It starts now.
+    pub fn start() -> Self {
+        Self {
+            started: Instant::now(),
+            started_ms: now_ms(),
+        }
+    }
+
+    /// How long it is.
+    pub fn ms(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// A time that is not later than now, however the clock was set since the start: nothing is
+    /// past its time before that time has passed here.
+    pub fn cautious_now_ms(&self) -> u64 {
+        earlier(now_ms(), self.started_ms, self.ms())
+    }
+}
+
+fn earlier(clock_ms: u64, started_ms: u64, uptime_ms: u64) -> u64 {
+    clock_ms.min(started_ms.saturating_add(uptime_ms))
 }
 
 /// A point in time as text, to the millisecond.
@@ -86,6 +120,22 @@ mod tests {
             let ms = day * 86_400_000 + 1;
             assert_eq!(parse(&stamp(ms)), Some(ms));
         }
+    }
+
+    /// A clock that was set forward by a year expired what had ended a minute before.
+    #[test]
+    fn a_clock_that_is_set_makes_nothing_older_than_it_is() {
+        const YEAR_MS: u64 = 365 * 86_400_000;
+        let (started, uptime) = (10 * YEAR_MS, 60_000);
+        assert_eq!(earlier(started + uptime, started, uptime), started + uptime);
+        assert_eq!(
+            earlier(started + YEAR_MS, started, uptime),
+            started + uptime
+        );
+        assert_eq!(
+            earlier(started - YEAR_MS, started, uptime),
+            started - YEAR_MS
+        );
     }
 
     #[test]

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use super::api::connection;
 use super::api::outgoing::Outgoing;
-use super::clock;
+use super::clock::{self, Uptime};
 use super::policy::{ExecutorConfig, Policy};
 use super::run::job;
 use super::run::process::{self, EndSignals};
@@ -24,7 +24,7 @@ use super::schedule::queue::{Queue, StopReason, TaskEntry};
 use super::schedule::retention::{self, EndedTask};
 use super::schedule::task::Task;
 use super::store::journal::{Journal, StateDirError};
-use super::store::state_dir;
+use super::store::state_dir::{self, StateLine};
 use crate::executor_protocol::state::{Outcome, TaskState};
 use crate::limits::{FRONTS_MAX, TASK_EXPIRY_MS, TASK_TTL_MS};
 use crate::task::id::TaskId;
@@ -45,6 +45,7 @@ pub struct Daemon {
     pub(super) policy: Policy,
     pub(super) journal: Journal,
     pub(super) git: Git<'static>,
+    pub(super) uptime: Uptime,
     pub(super) queue: Mutex<Queue>,
     pub(super) changed: Condvar,
     pub(super) connections: Mutex<Vec<Weak<Outgoing>>>,
@@ -91,6 +92,7 @@ fn start(config: ExecutorConfig) -> Result<(), (u8, String)> {
         git: Git::new(journal.place().root().join("gitconfig")),
         queue: Mutex::new(Queue::new(policy.bounds())),
         changed: Condvar::new(),
+        uptime: Uptime::start(),
         connections: Mutex::new(Vec::new()),
         connected: AtomicUsize::new(0),
         journal,
@@ -167,7 +169,7 @@ impl Daemon {
         for id in place.tasks_unreadable()? {
             warn(&state_dir::damaged_task(place, id));
         }
-        for found in place.tasks_found()? {
+        for mut found in place.tasks_found()? {
             let id = found.task.id;
             let state = found.state.after_a_crash();
             let mut at_ms = found.at_ms;
@@ -180,10 +182,17 @@ impl Daemon {
                     "result.json",
                     &self.record_of_loss(&found.task, outcome),
                 )?;
-                self.journal.append(id, state, at_ms)?;
+                found.seq += 1;
+                let line = StateLine {
+                    state,
+                    at_ms,
+                    seq: found.seq,
+                };
+                self.journal.append(id, line)?;
                 self.journal.place().clear(id);
             }
-            queue.insert(TaskEntry::new(Arc::new(found.task), state, at_ms), false);
+            let task = Arc::new(found.task);
+            queue.insert(TaskEntry::left(task, state, at_ms, found.seq));
         }
         Ok(())
     }
@@ -320,7 +329,7 @@ impl Daemon {
 
     /// Removes what is past its keep time.
     pub(super) fn expire(&self) {
-        let before_ms = clock::now_ms().saturating_sub(TASK_TTL_MS);
+        let before_ms = self.uptime.cautious_now_ms().saturating_sub(TASK_TTL_MS);
         let place = self.journal.place();
         let ended: Vec<EndedTask> = locked(&self.queue).ended().map(EndedTask::of).collect();
         let measured = ended.into_iter().map(|task| EndedTask {
@@ -402,11 +411,16 @@ impl Daemon {
             return;
         }
         let now_ms = clock::now_ms();
-        if let Err(error) = self.journal.append(id, state, now_ms) {
-            warn(&format!("{id}: its state {state} cannot be kept: {error}"));
-        }
         entry.state = state;
         entry.touch(now_ms);
+        let line = StateLine {
+            state,
+            at_ms: now_ms,
+            seq: entry.seq,
+        };
+        if let Err(error) = self.journal.append(id, line) {
+            warn(&format!("{id}: its state {state} cannot be kept: {error}"));
+        }
         self.changed.notify_all();
         self.tell(id);
     }

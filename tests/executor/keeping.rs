@@ -90,3 +90,44 @@ fn what_cannot_be_entered_is_removed_and_keeps_no_executor_from_its_start() {
         (left == 0).then_some(())
     });
 }
+
+/// The manual said that a failure of the disk is worth another call, and the wire that it is not.
+#[test]
+fn what_the_disk_does_not_give_is_worth_another_call() {
+    let bench = Bench::new("storage");
+    let mut executor = bench.child(&[]);
+    let id = executor.start(&bench.repo, "write a.txt x");
+    executor.record(&id);
+    let log = bench.task_dir(&id).join("log");
+    fs::remove_file(&log).unwrap();
+    fs::create_dir(&log).unwrap();
+    let answer = executor.call("task/get", json!({"task_id": id, "part": "log"}));
+    let data = &answer["error"]["data"];
+    assert_eq!(
+        (&data["code"], &data["retryable"]),
+        (&json!("storage"), &json!(true))
+    );
+}
+
+/// The number of a change was made of the clock: after a step back of the clock, a front took what
+/// the next executor told for old, and never heard of the end.
+#[test]
+fn changes_go_on_being_numbered_upwards_when_the_clock_was_set_back() {
+    let bench = Bench::new("seq");
+    let mut executor = bench.child(&[]);
+    let id = executor.start(&bench.repo, &format!("sleep 3600 {}", bench.show("pids")));
+    bench.pids("pids", 1);
+    let before = executor.wait_state(&id, &["running"])["seq"]
+        .as_u64()
+        .unwrap();
+    executor.kill();
+    // As if all of it had happened an hour later than it is now.
+    let task = bench.task_dir(&id).join("task.json");
+    let text = fs::read_to_string(&task).unwrap();
+    let at = text.find("\"created_at\":\"").unwrap() + 14;
+    let later = format!("{}2999{}", &text[..at], &text[at + 4..]);
+    fs::write(&task, later).unwrap();
+    let after = bench.child(&[]).summary(&id);
+    assert_eq!(after["state"], "interrupted");
+    assert!(after["seq"].as_u64().unwrap() > before, "{before}: {after}");
+}

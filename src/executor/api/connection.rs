@@ -14,6 +14,7 @@ use crate::executor::schedule::queue::{Admission, TaskEntry};
 use crate::executor::schedule::task::Task;
 use crate::executor::{clock, json};
 use crate::executor_protocol::PROTOCOL;
+use crate::executor_protocol::error_code::TaskErrorCode;
 use crate::executor_protocol::state::TaskState;
 use crate::limits::{
     EXECUTOR_LIST_MAX, EXECUTOR_PAGE_BYTES_MAX, EXECUTOR_VIOLATIONS_MAX, TASK_GOAL_LISTED_BYTES_MAX,
@@ -26,13 +27,13 @@ use crate::wire::writer::{ObjectWriter, start_of};
 /// A request cannot be served.
 struct ApiError {
     number: i64,
-    code: &'static str,
+    code: TaskErrorCode,
     message: String,
     retry_after_ms: Option<u64>,
 }
 
 impl ApiError {
-    fn new(code: &'static str, message: impl Into<String>) -> Self {
+    fn new(code: TaskErrorCode, message: impl Into<String>) -> Self {
         Self {
             number: -32_000,
             code,
@@ -44,7 +45,7 @@ impl ApiError {
     fn protocol(number: i64, message: impl Into<String>) -> Self {
         Self {
             number,
-            ..Self::new("executor_protocol", message)
+            ..Self::new(TaskErrorCode::ExecutorProtocol, message)
         }
     }
 }
@@ -132,7 +133,7 @@ impl Connection<'_> {
             _ if !self.greeted => Err(ApiError::protocol(-32_600, "hello comes first")),
             // An agent would see what others do, and could end it.
             _ if self.inside => Err(ApiError::new(
-                "depth_exceeded",
+                TaskErrorCode::DepthExceeded,
                 "what runs for a task has no say in tasks",
             )),
             "task/submit" => self.submit(params),
@@ -182,10 +183,10 @@ impl Connection<'_> {
     }
 
     fn submit(&mut self, params: Object<'_>) -> ApiResult {
-        let invalid = |what| ApiError::new("invalid_arguments", what);
+        let invalid = |what| ApiError::new(TaskErrorCode::InvalidArguments, what);
         if self.nested {
             return Err(ApiError::new(
-                "depth_exceeded",
+                TaskErrorCode::DepthExceeded,
                 "a task cannot submit a task",
             ));
         }
@@ -200,18 +201,20 @@ impl Connection<'_> {
         let goal = instructions(&task.content, before.as_ref());
         let (git, id) = (&self.daemon.git, task.id);
         let pinned = git.pin(&repo, id, &task.base);
-        pinned.map_err(|what| ApiError::new("storage", what))?;
+        pinned.map_err(|what| ApiError::new(TaskErrorCode::Storage, what))?;
         let admission = {
             let mut queue = locked(&self.daemon.queue);
-            let admission = queue.admit(&task, now_ms);
+            let uptime_ms = self.daemon.uptime.ms();
+            let admission = queue.admit(&task, uptime_ms);
             if admission == Admission::New {
                 self.daemon.journal.accept(&task, &goal).map_err(|error| {
-                    ApiError::new("storage", format!("the task cannot be kept: {error}"))
+                    ApiError::new(
+                        TaskErrorCode::Storage,
+                        format!("the task cannot be kept: {error}"),
+                    )
                 })?;
-                queue.insert(
-                    TaskEntry::new(Arc::new(task), TaskState::Queued, now_ms),
-                    true,
-                );
+                let entry = TaskEntry::new(Arc::new(task), TaskState::Queued, now_ms);
+                queue.accept(entry, uptime_ms);
             }
             admission
         };
@@ -229,7 +232,7 @@ impl Connection<'_> {
     }
 
     fn admit(&self, task: &Task) -> Admission {
-        locked(&self.daemon.queue).admit(task, task.created_ms)
+        locked(&self.daemon.queue).admit(task, self.daemon.uptime.ms())
     }
 
     /// What a front hears of its submission.
@@ -239,7 +242,7 @@ impl Connection<'_> {
             Admission::Duplicate(id) => (id, true),
             Admission::KeyConflict => {
                 let what = "the key belongs to a task with other content";
-                return Err(ApiError::new("key_conflict", what));
+                return Err(ApiError::new(TaskErrorCode::KeyConflict, what));
             }
             Admission::Full {
                 why,
@@ -247,7 +250,7 @@ impl Connection<'_> {
             } => {
                 return Err(ApiError {
                     retry_after_ms: Some(retry_after_ms),
-                    ..ApiError::new("queue_full", why)
+                    ..ApiError::new(TaskErrorCode::QueueFull, why)
                 });
             }
             Admission::New => unreachable!("a new task is in the queue by now"),
@@ -272,10 +275,10 @@ impl Connection<'_> {
     /// Looks at what a task names: the repository, the files, the gates, the earlier task.
     fn look_at(&self, task: &mut Task) -> Result<(Repo, Option<PreviousTask>), ApiError> {
         let (daemon, content) = (self.daemon, &task.content);
-        let invalid = |what: String| ApiError::new("invalid_arguments", what);
+        let invalid = |what: String| ApiError::new(TaskErrorCode::InvalidArguments, what);
         let repo = daemon.git.open(&content.repo, &daemon.policy.allow);
         let repo = repo.map_err(|refused| match refused {
-            RepoRefused::NotAllowed(what) => ApiError::new("repo_not_allowed", what),
+            RepoRefused::NotAllowed(what) => ApiError::new(TaskErrorCode::RepoNotAllowed, what),
             RepoRefused::Unusable(what) => invalid(what),
         })?;
         let files = content.files.iter().flatten();
@@ -284,7 +287,7 @@ impl Connection<'_> {
             .find(|file| !scope::lies_within(repo.real(), file))
         {
             let what = format!("{file:?} leads out of the repository");
-            return Err(ApiError::new("path_not_allowed", what));
+            return Err(ApiError::new(TaskErrorCode::PathNotAllowed, what));
         }
         let names = content.gates();
         if let Some(name) = names.iter().find(|name| daemon.policy.gate(name).is_none()) {
@@ -319,7 +322,7 @@ impl Connection<'_> {
         let entry = queue.get(id).ok_or_else(|| self.missing(id))?;
         if entry.state.outcome().is_none() {
             let what = format!("{id}, which is to be continued, has not ended");
-            return Err(ApiError::new("invalid_arguments", what));
+            return Err(ApiError::new(TaskErrorCode::InvalidArguments, what));
         }
         let record = self.record(id);
         let before = PreviousTask::from_record(&entry.task.content.goal, record.as_bytes());
@@ -329,7 +332,7 @@ impl Connection<'_> {
     fn missing(&self, id: TaskId) -> ApiError {
         if self.daemon.journal.place().is_expired(id) {
             ApiError::new(
-                "expired",
+                TaskErrorCode::Expired,
                 format!("the record of {id} is past its keep time"),
             )
         } else {
@@ -349,14 +352,22 @@ impl Connection<'_> {
             Some("diff") => ("diff", "diff.patch"),
             Some("log") => ("log", "log"),
             Some("gates") => ("gates", "gates"),
-            Some(_) => return Err(ApiError::new("unsupported", "there is no such part")),
+            Some(_) => {
+                return Err(ApiError::new(
+                    TaskErrorCode::Unsupported,
+                    "there is no such part",
+                ));
+            }
         };
         let state = {
             let queue = locked(&self.daemon.queue);
             queue.get(id).ok_or_else(|| self.missing(id))?.state
         };
         if state.outcome().is_none() && part.0 != "log" {
-            return Err(ApiError::new("not_finished", format!("{id} has not ended")));
+            return Err(ApiError::new(
+                TaskErrorCode::NotFinished,
+                format!("{id} has not ended"),
+            ));
         }
         let path = self.daemon.journal.place().dir(id).join(part.1);
         let offset = json::unsigned(params, "offset").unwrap_or(0);
@@ -370,7 +381,7 @@ impl Connection<'_> {
         let page = page(&path, offset, limit.min(EXECUTOR_PAGE_BYTES_MAX));
         let page = page.map_err(|error| {
             ApiError::new(
-                "storage",
+                TaskErrorCode::Storage,
                 format!("the {} of {id} cannot be read: {error}", part.0),
             )
         })?;
@@ -447,7 +458,7 @@ impl Connection<'_> {
 }
 
 fn unknown(id: TaskId) -> ApiError {
-    ApiError::new("not_found", format!("no task {id} is known"))
+    ApiError::new(TaskErrorCode::NotFound, format!("no task {id} is known"))
 }
 
 fn task_id(params: Object<'_>) -> Result<TaskId, ApiError> {
@@ -455,19 +466,20 @@ fn task_id(params: Object<'_>) -> Result<TaskId, ApiError> {
         Value::String(text) => TaskId::parse(text),
         _ => None,
     });
-    id.ok_or_else(|| ApiError::new("invalid_arguments", "/task_id must be the name of a task"))
+    id.ok_or_else(|| {
+        ApiError::new(
+            TaskErrorCode::InvalidArguments,
+            "/task_id must be the name of a task",
+        )
+    })
 }
 
 fn write_refusal(error: &mut ObjectWriter<'_>, refusal: &ApiError) {
     error.signed("code", refusal.number);
     error.string("message", start_of(&refusal.message, 1024));
     error.object("data", |data| {
-        data.string("code", refusal.code);
-        let retryable = matches!(
-            refusal.code,
-            "queue_full" | "not_finished" | "shutting_down"
-        );
-        data.boolean("retryable", retryable);
+        data.string("code", refusal.code.name());
+        data.boolean("retryable", refusal.code.is_retryable());
         if let Some(retry_after_ms) = refusal.retry_after_ms {
             data.unsigned("retry_after_ms", retry_after_ms);
         }

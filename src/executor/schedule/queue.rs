@@ -10,6 +10,10 @@ use crate::executor_protocol::state::TaskState;
 use crate::limits::{EXECUTOR_MESSAGE_BYTES_MAX, TASK_SUBMISSIONS_PER_MINUTE_MAX};
 use crate::task::id::TaskId;
 
+/// More changes than one executor tells of between two that it keeps: one a microsecond for an hour.
+/// Two million executors, one after the other, stay below what every JSON number can tell.
+const SEQ_GAP: u64 = 1 << 32;
+
 /// Why a task is to end before it ends by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopReason {
@@ -43,9 +47,18 @@ pub struct TaskEntry {
 }
 
 impl TaskEntry {
-    /// A task as it is found or accepted.
+    /// A task that is accepted.
     pub fn new(task: Arc<Task>, state: TaskState, updated_ms: u64) -> Self {
-        let seq = updated_ms.saturating_sub(task.created_ms) + 1;
+        Self::found(task, state, updated_ms, 0)
+    }
+
+    /// A task as an executor before this one has left it, with the number of the last change that was
+    /// kept. That executor has told of further ones, so that this one begins far above.
+    pub fn left(task: Arc<Task>, state: TaskState, updated_ms: u64, kept_seq: u64) -> Self {
+        Self::found(task, state, updated_ms, kept_seq.saturating_add(SEQ_GAP))
+    }
+
+    fn found(task: Arc<Task>, state: TaskState, updated_ms: u64, seq: u64) -> Self {
         Self {
             task,
             state,
@@ -58,11 +71,9 @@ impl TaskEntry {
         }
     }
 
-    /// Takes note of a change. The number of the change is made of the time, so that it grows also
-    /// from one executor to the next, which has not seen the changes that are not kept.
+    /// Takes note of a change.
     pub fn touch(&mut self, now_ms: u64) {
-        let since = now_ms.saturating_sub(self.task.created_ms) + 1;
-        self.seq = since.max(self.seq + 1);
+        self.seq += 1;
         self.updated_ms = now_ms.max(self.updated_ms);
     }
 
@@ -90,7 +101,7 @@ pub struct Queue {
     entries: HashMap<TaskId, TaskEntry>,
     /// Those that wait, the next one first.
     waiting: Vec<TaskId>,
-    /// When the latest submissions were accepted.
+    /// When the latest submissions were accepted, as the executor's uptime.
     accepted_ms: Vec<u64>,
 }
 
@@ -125,8 +136,8 @@ impl Queue {
         }
     }
 
-    /// Judges a submission, without taking it in.
-    pub fn admit(&self, task: &Task, now_ms: u64) -> Admission {
+    /// Judges a submission at an uptime, without taking it in.
+    pub fn admit(&self, task: &Task, uptime_ms: u64) -> Admission {
         if self.entries.contains_key(&task.id) {
             return Admission::Known(task.id);
         }
@@ -146,11 +157,11 @@ impl Queue {
         if let Some(entry) = self.entries.values().find(same) {
             return Admission::Duplicate(entry.task.id);
         }
-        self.full(now_ms).unwrap_or(Admission::New)
+        self.full(uptime_ms).unwrap_or(Admission::New)
     }
 
     /// Why there is no room, if there is none.
-    fn full(&self, now_ms: u64) -> Option<Admission> {
+    fn full(&self, uptime_ms: u64) -> Option<Admission> {
         if self.waiting.len() >= self.bounds.queued_max {
             return Some(Admission::Full {
                 why: "as many tasks wait as may wait",
@@ -158,25 +169,27 @@ impl Queue {
             });
         }
         let ends = self.accepted_ms.iter().map(|at| at + 60_000);
-        let ends: Vec<u64> = ends.filter(|end| *end > now_ms).collect();
+        let ends: Vec<u64> = ends.filter(|end| *end > uptime_ms).collect();
         if ends.len() < TASK_SUBMISSIONS_PER_MINUTE_MAX {
             return None;
         }
         const { assert!(TASK_SUBMISSIONS_PER_MINUTE_MAX == 30) };
-        let first = ends.into_iter().min().unwrap_or(now_ms);
+        let first = ends.into_iter().min().unwrap_or(uptime_ms);
         Some(Admission::Full {
             why: "30 tasks were accepted within the last minute, which is the most",
-            retry_after_ms: first - now_ms,
+            retry_after_ms: first - uptime_ms,
         })
     }
 
-    /// Takes in a task that was accepted, or found on disk.
-    pub fn insert(&mut self, entry: TaskEntry, accepted: bool) {
-        if accepted {
-            let now_ms = entry.updated_ms;
-            self.accepted_ms.retain(|&at| at + 60_000 > now_ms);
-            self.accepted_ms.push(now_ms);
-        }
+    /// Takes in a task that was accepted at an uptime.
+    pub fn accept(&mut self, entry: TaskEntry, uptime_ms: u64) {
+        self.accepted_ms.retain(|&at| at + 60_000 > uptime_ms);
+        self.accepted_ms.push(uptime_ms);
+        self.insert(entry);
+    }
+
+    /// Takes in a task that was found on disk.
+    pub fn insert(&mut self, entry: TaskEntry) {
         if entry.state == TaskState::Queued {
             self.waiting.push(entry.task.id);
         }
@@ -287,7 +300,7 @@ mod tests {
         });
         for task in tasks {
             let entry = TaskEntry::new(Arc::new(task.clone()), TaskState::Queued, task.created_ms);
-            queue.insert(entry, true);
+            queue.insert(entry);
         }
         queue
     }
@@ -361,7 +374,7 @@ mod tests {
         let mut queue = queue(&[]);
         for number in 0..TASK_SUBMISSIONS_PER_MINUTE_MAX as u128 {
             let entry = TaskEntry::new(Arc::new(task(number, "/a", None)), TaskState::Queued, 0);
-            queue.insert(entry, true);
+            queue.accept(entry, 0);
             queue.unqueue(TaskId::new(number));
             queue.remove(TaskId::new(number));
         }
@@ -375,15 +388,33 @@ mod tests {
         assert!(!full(&queue, 60_000));
     }
 
+    /// The numbers were made of the clock: after a step back, fronts took the next executor's for old.
     #[test]
     fn changes_are_numbered_upwards_also_by_the_next_executor() {
         let shared = Arc::new(task(1, "/a", None));
-        let mut entry = TaskEntry::new(Arc::clone(&shared), TaskState::Queued, 1);
+        let mut entry = TaskEntry::new(Arc::clone(&shared), TaskState::Queued, 1000);
+        let kept = entry.seq;
         for _ in 0..5 {
             entry.touch(1000);
         }
-        let mut later = TaskEntry::new(shared, TaskState::Queued, 2000);
-        later.touch(2000);
-        assert!(later.seq > entry.seq && entry.seq > 1000);
+        let mut later = TaskEntry::left(shared, TaskState::Queued, 10, kept);
+        later.touch(20);
+        assert!(later.seq > entry.seq && entry.seq > kept);
+    }
+
+    /// A step back of the clock by an hour refused every submission for an hour.
+    #[test]
+    fn the_pace_is_measured_by_a_clock_that_nobody_sets() {
+        let mut queue = queue(&[]);
+        for number in 0..TASK_SUBMISSIONS_PER_MINUTE_MAX as u128 {
+            let (task, hour_ms) = (Arc::new(task(number, "/a", None)), 3_600_000);
+            // The wall clock shows an hour more than it will.
+            let entry = TaskEntry::new(task, TaskState::Queued, hour_ms);
+            queue.accept(entry, 5);
+            queue.unqueue(TaskId::new(number));
+            queue.remove(TaskId::new(number));
+        }
+        assert!(queue.admit(&task(999, "/x", None), 60_004) != Admission::New);
+        assert_eq!(queue.admit(&task(999, "/x", None), 60_005), Admission::New);
     }
 }

@@ -12,10 +12,8 @@ use std::time::{Duration, Instant};
 use crate::executor::daemon::warn;
 use crate::executor::schedule::task::Task;
 use crate::executor::store::removal::remove_tree;
-use crate::executor::store::state_dir::{LOCK, StateDir};
+use crate::executor::store::state_dir::{LOCK, StateDir, StateLine};
 use crate::executor::store::{private_dir, private_file};
-use crate::executor::{clock, json};
-use crate::executor_protocol::state::TaskState;
 use crate::limits::{EXPIRED_IDS_BYTES_MAX, STATE_LOCK_MS_MAX, TASK_SYNC_MS};
 use crate::task::id::TaskId;
 
@@ -126,7 +124,7 @@ impl Journal {
         let new = self.place.tasks().join(format!(".new-{}", task.id));
         remove_tree(&new)?;
         private_dir(&new)?;
-        let line = state_line(TaskState::Queued, task.created_ms);
+        let line = StateLine::first(task.created_ms).to_json();
         let files = [("task.json", task.to_json() + "\n"), ("state.ndjson", line)];
         for (name, text) in files.into_iter().chain([("goal", goal.to_owned())]) {
             let mut file = private_file(&new.join(name))?;
@@ -152,11 +150,11 @@ impl Journal {
     }
 
     /// Appends a state.
-    pub fn append(&self, id: TaskId, state: TaskState, at_ms: u64) -> io::Result<()> {
+    pub fn append(&self, id: TaskId, line: StateLine) -> io::Result<()> {
         let path = self.place.dir(id).join("state.ndjson");
         let mut file = OpenOptions::new().append(true).open(&path)?;
-        file.write_all(state_line(state, at_ms).as_bytes())?;
-        if self.durable == Durability::Power && state.outcome().is_some() {
+        file.write_all(line.to_json().as_bytes())?;
+        if self.durable == Durability::Power && line.state.is_final() {
             file.sync_data()?;
         } else {
             self.soon(path);
@@ -250,14 +248,6 @@ fn remove_residue(path: &Path) {
     if let Err(error) = remove_tree(path) {
         warn(&format!("{} cannot be removed: {error}", path.display()));
     }
-}
-
-fn state_line(state: TaskState, at_ms: u64) -> String {
-    let line = json::object(|line| {
-        line.string("at", &clock::stamp(at_ms));
-        line.string("state", state.name());
-    });
-    line + "\n"
 }
 
 fn cut_torn_line(path: &Path) -> io::Result<()> {

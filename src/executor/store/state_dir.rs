@@ -35,6 +35,8 @@ pub struct FoundTask {
     pub state: TaskState,
     /// When it came to be.
     pub at_ms: u64,
+    /// The number of the last change that was kept.
+    pub seq: u64,
 }
 
 impl StateDir {
@@ -124,8 +126,8 @@ impl StateDir {
         let task = Task::of_json(&fs::read(dir.join("task.json")).ok()?)?;
         let states = fs::read(dir.join("state.ndjson")).ok()?;
         let lines = states.split(|&byte| byte == b'\n');
-        let last = lines.filter_map(state_of_line).next_back();
-        let (state, at_ms) = last.unwrap_or((TaskState::Queued, task.created_ms));
+        let last = lines.filter_map(StateLine::parse).next_back();
+        let last = last.unwrap_or(StateLine::first(task.created_ms));
         // A result that is in place counts, even if its state could not be written any more.
         let result = fs::read(dir.join("result.json")).ok().and_then(|text| {
             json::with(&text, |result| {
@@ -134,8 +136,9 @@ impl StateDir {
         });
         Some(FoundTask {
             task,
-            state: result.unwrap_or(state),
-            at_ms,
+            state: result.unwrap_or(last.state),
+            at_ms: last.at_ms,
+            seq: last.seq,
         })
     }
 
@@ -202,11 +205,47 @@ pub fn damaged_task(place: &StateDir, id: TaskId) -> String {
     format!("a task cannot be read: {}", place.dir(id).display())
 }
 
-fn state_of_line(line: &[u8]) -> Option<(TaskState, u64)> {
-    json::with(line, |line| {
-        let state = TaskState::parse(json::text(line, "state")?)?;
-        Some((state, clock::parse(json::text(line, "at")?)?))
-    })?
+/// A line of `state.ndjson`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StateLine {
+    /// What the task became.
+    pub state: TaskState,
+    /// When.
+    pub at_ms: u64,
+    /// The number of that change.
+    pub seq: u64,
+}
+
+impl StateLine {
+    /// That of a task that is accepted.
+    pub fn first(at_ms: u64) -> Self {
+        Self {
+            state: TaskState::Queued,
+            at_ms,
+            seq: 0,
+        }
+    }
+
+    /// The line, with its LF.
+    pub fn to_json(self) -> String {
+        let line = json::object(|line| {
+            line.string("at", &clock::stamp(self.at_ms));
+            line.string("state", self.state.name());
+            line.unsigned("seq", self.seq);
+        });
+        line + "\n"
+    }
+
+    /// Reads what [`StateLine::to_json`] wrote. Older ones have no number.
+    fn parse(line: &[u8]) -> Option<Self> {
+        json::with(line, |line| {
+            Some(Self {
+                state: TaskState::parse(json::text(line, "state")?)?,
+                at_ms: clock::parse(json::text(line, "at")?)?,
+                seq: json::unsigned(line, "seq").unwrap_or(0),
+            })
+        })?
+    }
 }
 
 #[cfg(test)]

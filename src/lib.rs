@@ -81,7 +81,7 @@ mod engine;
 mod event_loop;
 mod server;
 
-#[cfg(target_os = "linux")]
+#[cfg(all(feature = "executor", target_os = "linux"))]
 mod executor;
 
 mod cli;
@@ -133,6 +133,6 @@ pub mod internals {
         };
     }
     layers!(limits wire mcp task executor_protocol executor_client engine event_loop server cli);
-    #[cfg(target_os = "linux")]
+    #[cfg(all(feature = "executor", target_os = "linux"))]
     layers!(executor);
 }

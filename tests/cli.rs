@@ -22,52 +22,273 @@ fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()
 }
 
+/// The lines of the commands that this build has.
+fn commands() -> Vec<&'static str> {
+    let mut commands = vec!["", "mcp", "completions", "man", "help"];
+    #[cfg(all(feature = "executor", target_os = "linux"))]
+    commands.extend([
+        "executor",
+        "task",
+        "task list",
+        "task show",
+        "task log",
+        "task diff",
+        "task cancel",
+    ]);
+    commands
+}
+
+fn words<'a>(line: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    line.split_whitespace()
+        .chain(more.iter().copied())
+        .collect()
+}
+
+/// What a command prints that succeeds and has nothing to complain of.
+fn printed(arguments: &[&str]) -> String {
+    let output = rocco(arguments, "");
+    let said = text(&output.stderr);
+    assert!(
+        output.status.success() && said.is_empty(),
+        "{arguments:?}: {said}"
+    );
+    text(&output.stdout).to_owned()
+}
+
+/// What a command line is refused with.
+fn refused(arguments: &[&str]) -> String {
+    let output = rocco(arguments, "");
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+    assert!(output.stdout.is_empty(), "{arguments:?}");
+    let said = text(&output.stderr);
+    assert_eq!(said.lines().count(), 1, "{arguments:?}: {said}");
+    said.trim_end().to_owned()
+}
+
 #[test]
-fn help_and_version_go_to_stdout() {
-    for (arguments, start) in [
-        (&[][..], "rocco hands bounded coding tasks"),
-        (&["help"], "rocco hands bounded coding tasks"),
-        (&["--help"], "rocco hands bounded coding tasks"),
-        (&["mcp", "--help"], "rocco mcp serves"),
-        (&["help", "mcp"], "rocco mcp serves"),
-        #[cfg(target_os = "linux")]
-        (&["help", "executor"], "rocco executor does the tasks"),
-        #[cfg(target_os = "linux")]
-        (&["executor", "--help"], "rocco executor does the tasks"),
-        #[cfg(target_os = "linux")]
-        (&["task", "--help"], "rocco task shows"),
+fn help_is_the_same_by_every_way_and_fits_in_80_columns() {
+    for line in commands() {
+        let help = printed(&words(line, &["--help"]));
+        assert!(help.starts_with("rocco "), "{line}: {help}");
+        assert!(
+            help.contains(&format!("Usage: rocco {line}").trim_end()),
+            "{line}: {help}"
+        );
+        for row in help.lines() {
+            assert!(row.chars().count() <= 80, "{line}: {row}");
+        }
+        assert_eq!(printed(&words(line, &["-h"])), help, "{line}");
+        assert_eq!(printed(&words("help", &words(line, &[]))), help, "{line}");
+    }
+    assert_eq!(printed(&[]), printed(&["help"]));
+}
+
+#[test]
+fn the_version_is_told_behind_every_command() {
+    for line in commands() {
+        for flag in ["--version", "-V"] {
+            let version = concat!("rocco ", env!("CARGO_PKG_VERSION"), "\n");
+            assert_eq!(printed(&words(line, &[flag])), version, "{line} {flag}");
+        }
+    }
+}
+
+#[test]
+fn misuse_is_one_line_that_names_the_nearest_word_and_the_right_help() {
+    for (line, wanted) in [
         (
-            &["--version"],
-            concat!("rocco ", env!("CARGO_PKG_VERSION"), "\n"),
+            "mpc",
+            r#"unknown argument "mpc"; did you mean "mcp"? Try: rocco help"#,
+        ),
+        (
+            "hlep",
+            r#"unknown argument "hlep"; did you mean "help"? Try: rocco help"#,
+        ),
+        (
+            "--verison",
+            r#"unknown argument "--verison"; did you mean "--version"? Try: rocco help"#,
+        ),
+        (
+            "mcp --chekc",
+            r#"unknown argument "--chekc"; did you mean "--check"? Try: rocco help mcp"#,
+        ),
+        (
+            "--check",
+            r#"unknown argument "--check"; did you mean "rocco mcp --check"? Try: rocco help"#,
+        ),
+        (
+            "mcp --check x",
+            r#"unknown argument "x". Try: rocco help mcp"#,
+        ),
+        (
+            "mcp --zzzzzz",
+            r#"unknown argument "--zzzzzz". Try: rocco help mcp"#,
+        ),
+        (
+            "mcp --check=yes",
+            "--check takes no value, such as \"yes\". Try: rocco help mcp",
+        ),
+        (
+            "mcp --busy-poll",
+            "--busy-poll needs a value. Try: rocco help mcp",
+        ),
+        (
+            "mcp --busy-poll=0",
+            r#"--busy-poll takes 1 to 1000 microseconds, not "0". Try: rocco help mcp"#,
+        ),
+        (
+            "mcp --executor=",
+            r#"--executor takes a program with its arguments as one word, not "". Try: rocco help mcp"#,
+        ),
+        (
+            "mcp --executor a --executor-socket b",
+            "more than one --executor or --executor-socket is given. Try: rocco help mcp",
+        ),
+        (
+            "help mpc",
+            r#"unknown argument "mpc"; did you mean "mcp"? Try: rocco help"#,
+        ),
+        (
+            "completions",
+            "SHELL is missing. Try: rocco help completions",
         ),
     ] {
-        let output = rocco(arguments, "");
-        assert!(text(&output.stdout).starts_with(start), "{arguments:?}");
+        assert_eq!(
+            refused(&words(line, &[])),
+            format!("rocco: {wanted}"),
+            "{line}"
+        );
+    }
+}
+
+#[cfg(all(feature = "executor", target_os = "linux"))]
+#[test]
+fn misuse_of_the_executor_and_its_tasks_is_told_as_well() {
+    for (line, wanted) in [
+        (
+            "help executr",
+            r#"unknown argument "executr"; did you mean "executor"? Try: rocco help"#,
+        ),
+        (
+            "executor",
+            "an agent is needed behind --. Try: rocco help executor",
+        ),
+        (
+            "executor --sokcet /x -- a",
+            r#"unknown argument "--sokcet"; did you mean "--socket"? Try: rocco help executor"#,
+        ),
+        (
+            "executor --running=0 -- a",
+            "--running takes 1 to 64, not \"0\". Try: rocco help executor",
+        ),
+        (
+            "executor --sandbox on -- a",
+            "--sandbox takes one of require, auto, off, not \"on\". Try: rocco help executor",
+        ),
+        (
+            "executor --socket",
+            "--socket needs a value. Try: rocco help executor",
+        ),
+        (
+            "task shwo x",
+            r#"unknown argument "shwo"; did you mean "show"? Try: rocco help task"#,
+        ),
+        ("task show", "TASK is missing. Try: rocco help task show"),
+        (
+            "task list --state",
+            "--state needs a value. Try: rocco help task list",
+        ),
+        (
+            "task list x",
+            r#"unknown argument "x". Try: rocco help task list"#,
+        ),
+        (
+            "mcp --stat x",
+            r#"unknown argument "--stat"; did you mean "rocco executor --state"? Try: rocco help mcp"#,
+        ),
+    ] {
+        assert_eq!(
+            refused(&words(line, &[])),
+            format!("rocco: {wanted}"),
+            "{line}"
+        );
+    }
+}
+
+/// It answered `unknown argument "--help"; did you mean "--help"?`.
+#[cfg(all(feature = "executor", target_os = "linux"))]
+#[test]
+fn help_is_shown_behind_any_option() {
+    let help = printed(&["help", "executor"]);
+    for line in [
+        "executor --socket x --help",
+        "executor --socket --help",
+        "executor --socket=x -h",
+        "executor --running 0 --help",
+        "executor --sokcet x --help",
+    ] {
+        assert_eq!(printed(&words(line, &[])), help, "{line}");
+    }
+    // Behind -- stands the agent, and its options are its own.
+    let output = rocco(
+        &[
+            "executor",
+            "--state",
+            "/proc/no",
+            "--",
+            "no-such-agent",
+            "--help",
+        ],
+        "",
+    );
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+}
+
+/// Two spellings of one option, and one of them was refused.
+#[cfg(all(feature = "executor", target_os = "linux"))]
+#[test]
+fn a_value_may_stand_behind_an_equals_sign() {
+    for line in ["--running=3", "--running 3"] {
+        let line = format!("executor {line} --state=/proc/no -- no-such-agent");
+        let output = rocco(&words(&line, &[]), "");
+        assert_eq!(output.status.code(), Some(1), "{line}: {output:?}");
         assert!(
-            output.stderr.is_empty() && output.status.success(),
-            "{arguments:?}"
+            text(&output.stderr).contains("no-such-agent"),
+            "{line}: {output:?}"
         );
     }
 }
 
 #[test]
-fn misuse_is_one_line_on_stderr_and_exit_code_2() {
-    for arguments in [
-        &["mpc"][..],
-        &["mcp", "--chekc"],
-        &["mcp", "--check", "x"],
-        &["", "\n"],
-        #[cfg(target_os = "linux")]
-        &["executor"],
-        #[cfg(target_os = "linux")]
-        &["executor", "--sokcet", "x", "--", "a"],
-        #[cfg(target_os = "linux")]
-        &["task", "shwo"],
-    ] {
-        let output = rocco(arguments, "");
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
-        assert!(output.stdout.is_empty(), "{arguments:?}");
-        assert_eq!(text(&output.stderr).lines().count(), 1, "{arguments:?}");
+fn a_reader_that_leaves_early_is_not_complained_of() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_rocco"))
+        .args(["help"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert!(
+        output.status.success() && output.stderr.is_empty(),
+        "{output:?}"
+    );
+}
+
+#[test]
+fn completions_and_manuals_know_every_command() {
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let script = printed(&["completions", shell]);
+        for word in ["mcp", "completions", "executor-socket", "busy-poll"] {
+            assert!(script.contains(word), "{shell} does not know {word}");
+        }
+        assert!(!script.contains("executor-guard"), "{shell}");
+    }
+    for line in commands() {
+        let page = printed(&words("man", &words(line, &[])));
+        let name = words("rocco", &words(line, &[])).join("-");
+        assert!(page.contains(&format!(".TH {name} 1")), "{line}: {page}");
+        assert!(!page.contains("rocco rocco"), "{page}");
     }
 }
 
@@ -87,31 +308,5 @@ fn check_shows_what_a_client_sees() {
         "All is well",
     ] {
         assert!(said.contains(step), "{step:?} is missing in {said}");
-    }
-}
-
-/// README shows a session with its output. It is run here as it stands there.
-#[test]
-fn the_session_of_the_readme_is_true() {
-    let readme = include_str!("../README.md");
-    let (_, session) = readme.split_once("cat > session.jsonl <<'END'\n").unwrap();
-    let (session, _) = session.split_once("END\n").unwrap();
-    let output = rocco(&["mcp"], session);
-    assert!(output.status.success() && output.stderr.is_empty());
-    let wanted: Vec<&str> = readme
-        .lines()
-        .filter(|line| {
-            line.starts_with("{\"jsonrpc\":\"2.0\",\"id\":") && line.contains("\"result\":")
-        })
-        .collect();
-    let came: Vec<&str> = text(&output.stdout).lines().collect();
-    assert!(!wanted.is_empty());
-    assert_eq!(came.len(), wanted.len());
-    for (came, wanted) in came.iter().zip(wanted) {
-        // README cuts a long line with an ellipsis.
-        match wanted.split_once(" ... ") {
-            None => assert_eq!(*came, wanted),
-            Some((start, end)) => assert!(came.starts_with(start) && came.ends_with(end)),
-        }
     }
 }

@@ -11,7 +11,7 @@ use crate::executor_client;
 use crate::limits::{EXECUTOR_HELLO_MS, EXECUTOR_LINE_BYTES_MAX, FRAME_PADDING_BYTES};
 use crate::wire::json::{Object, Parser, Value};
 
-use super::mcp::Mcp;
+use super::serve::ServeOptions;
 
 /// A server that has not answered and ended by then will not.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -44,7 +44,7 @@ const SUBMISSION: &str = concat!(
 );
 
 /// Starts `rocco mcp` on a pair of pipes, as a client does, and prints each step.
-pub(crate) fn run(options: &Mcp, out: &mut impl Write) -> io::Result<ExitCode> {
+pub(crate) fn run(options: &ServeOptions, out: &mut impl Write) -> io::Result<ExitCode> {
     let program = std::env::current_exe()?;
     let arguments = std::env::args_os().skip(1);
     let arguments: Vec<_> = arguments.filter(|argument| argument != "--check").collect();

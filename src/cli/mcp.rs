@@ -1,361 +1,140 @@
-//! The command line: arguments to a command, without doing anything.
+//! `rocco mcp` as people call it, with everything that it takes.
 
-use std::fmt;
+use std::ffi::OsString;
+use std::io;
+use std::process::ExitCode;
 
-use crate::event_loop::sys::executor_channel::ExecutorAddr;
-use crate::limits::BUSY_POLL_US_MAX;
+use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint, value_parser};
 
-/// What the person asks for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Command {
-    /// What rocco is, and how to connect it.
-    Help,
-    /// The version.
-    Version,
-    /// Serve on stdin and stdout.
-    Mcp(Mcp),
-    /// What `rocco mcp` takes.
-    McpHelp,
+use super::serve::ServeOptions;
+use super::{check, commands, printed, serve};
+
+const ABOUT: &str = "\
+rocco mcp serves the Model Context Protocol on stdin and stdout.
+
+Each line is one JSON-RPC message. Replies go to stdout and nothing else does; a word on what went \
+wrong goes to stderr. It serves until the input ends.";
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  the input ended, the reader left, or SIGTERM, SIGINT or SIGHUP came
+  1  reading or writing failed, or nobody took the last replies; stderr says
+     which; with --check: something failed, and the last line says what
+  2  the command line is not understood";
+
+pub(super) fn command() -> Command {
+    commands::command("mcp", "serve a client on stdin and stdout", ABOUT)
+        .after_help(EXIT_CODES)
+        .arg(Arg::new("check").long("check").action(ArgAction::SetTrue).help(
+            "start a server of its own, do the handshake, list the tools, make one call, and \
+             print what a client will see; with an executor, say hello to that as well",
+        ))
+        .arg(
+            commands::option("busy-poll", "US")
+                .value_parser(value_parser!(OsString))
+                .help(
+                    "look for input for so many microseconds before sleeping, 1 to 1000: faster \
+                     replies, for a CPU's time while the client talks",
+                ),
+        )
+        .arg(
+            commands::option("executor", "CMD")
+                .value_parser(value_parser!(OsString))
+                .action(ArgAction::Append)
+                .value_hint(ValueHint::CommandString)
+                .help(
+                    "hand tasks to a program that speaks rocco-exec/1 on its stdin and stdout; CMD \
+                     is the program with its arguments as one word; it starts with the first call \
+                     that needs it and ends with rocco",
+                ),
+        )
+        .arg(
+            commands::option("executor-socket", "PATH")
+                .value_parser(value_parser!(OsString))
+                .action(ArgAction::Append)
+                .value_hint(ValueHint::FilePath)
+                .help(
+                    "hand tasks to a daemon that speaks rocco-exec/1 on a Unix socket, and that \
+                     goes on when the client has left",
+                ),
+        )
 }
 
-/// How to serve.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Mcp {
-    /// How long to look for input before sleeping, in microseconds; 0 is not at all.
-    pub busy_poll_us: u64,
-    /// How the executor is reached, if there is one.
-    pub executor: Option<ExecutorAddr>,
-    /// Talk to a server of its own instead and show what a client sees.
-    pub check: bool,
-}
-
-/// An argument that cannot stand where it stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Misuse {
-    /// It is not known here; the nearest one that is.
-    Unknown(String, &'static str),
-    /// Nothing may follow what stands before it.
-    Surplus(String),
-    /// A number of microseconds is missing, or beyond its bound.
-    Microseconds(String),
-    /// A program with its arguments is missing, or a quote in it is not closed.
-    Program(String),
-    /// A path is missing.
-    Path,
-    /// Two executors are named.
-    Executors,
-}
-
-impl fmt::Display for Misuse {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unknown(argument, nearest) => {
-                write!(
-                    f,
-                    "unknown argument {argument:?}; did you mean {nearest:?}?"
-                )
-            }
-            Self::Surplus(argument) => write!(f, "surplus argument {argument:?}."),
-            Self::Microseconds(argument) => write!(
-                f,
-                "--busy-poll wants 1 to {BUSY_POLL_US_MAX} microseconds, not {argument:?}."
-            ),
-            Self::Program(argument) => write!(
-                f,
-                "--executor wants a program with its arguments in one word, not {argument:?}."
-            ),
-            Self::Path => f.write_str("--executor-socket wants a path."),
-            Self::Executors => {
-                f.write_str("--executor and --executor-socket are given, or one of them twice.")
-            }
-        }?;
-        f.write_str(" Try: rocco help")
+pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, String> {
+    let options = options(matches)?;
+    if matches.get_flag("check") {
+        return Ok(printed(check::run(&options, &mut io::stdout().lock())));
     }
+    Ok(serve::run(options))
 }
 
-const COMMANDS: [&str; 8] = [
-    "mcp",
-    "executor",
-    "task",
-    "help",
-    "--help",
-    "-h",
-    "--version",
-    "-V",
-];
-
-const BUSY_POLL: &str = "--busy-poll";
-const EXECUTOR: &str = "--executor";
-const EXECUTOR_SOCKET: &str = "--executor-socket";
-const CHECK: &str = "--check";
-
-const MCP_FLAGS: [&str; 7] = [
-    CHECK,
-    BUSY_POLL,
-    EXECUTOR,
-    EXECUTOR_SOCKET,
-    "--help",
-    "-h",
-    "--version",
-];
-
-/// Reads the arguments behind the program's name.
-///
-/// # Errors
-///
-/// The first argument that cannot stand where it stands.
-pub(crate) fn command(arguments: impl IntoIterator<Item = String>) -> Result<Command, Misuse> {
-    let mut arguments = arguments.into_iter();
-    let Some(first) = arguments.next() else {
-        return Ok(Command::Help);
-    };
-    let command = match first.as_str() {
-        "mcp" => return mcp(arguments),
-        "help" => match arguments.next() {
-            None => Command::Help,
-            Some(topic) if topic == "mcp" => Command::McpHelp,
-            Some(topic) => return Err(unknown(topic, &["mcp"])),
-        },
-        "--help" | "-h" => Command::Help,
-        "--version" | "-V" => Command::Version,
-        _ => return Err(unknown(first, &COMMANDS)),
-    };
-    alone(command, arguments)
-}
-
-fn mcp(mut arguments: impl Iterator<Item = String>) -> Result<Command, Misuse> {
-    let mut mcp = Mcp::default();
-    while let Some(argument) = arguments.next() {
-        let mut value = || arguments.next().unwrap_or_default();
-        let way = match argument.as_str() {
-            "--help" | "-h" => return alone(Command::McpHelp, arguments),
-            "--version" => return alone(Command::Version, arguments),
-            CHECK => {
-                mcp.check = true;
-                continue;
-            }
-            BUSY_POLL => {
-                mcp.busy_poll_us = microseconds(value())?;
-                continue;
-            }
-            EXECUTOR => ExecutorAddr::Child(words(value())?.into_iter().map(Into::into).collect()),
-            EXECUTOR_SOCKET => match value() {
-                path if path.is_empty() => return Err(Misuse::Path),
-                path => ExecutorAddr::Socket(path.into()),
-            },
-            _ => return Err(unknown(argument, &MCP_FLAGS)),
-        };
-        if mcp.executor.replace(way).is_some() {
-            return Err(Misuse::Executors);
-        }
+fn options(matches: &ArgMatches) -> Result<ServeOptions, String> {
+    let values = |name| matches.get_many::<OsString>(name).into_iter().flatten();
+    let mut options = ServeOptions::default();
+    for value in values("busy-poll") {
+        options.set_busy_poll(value)?;
     }
-    Ok(Command::Mcp(mcp))
-}
-
-/// A command that nothing may follow.
-fn alone(command: Command, mut rest: impl Iterator<Item = String>) -> Result<Command, Misuse> {
-    match rest.next() {
-        None => Ok(command),
-        Some(argument) => Err(Misuse::Surplus(argument)),
+    for value in values("executor") {
+        options.set_executor_program(value)?;
     }
-}
-
-pub(crate) fn unknown(argument: String, known: &[&'static str]) -> Misuse {
-    // Every argument is near to a flag of one letter.
-    let spelt = known.iter().filter(|word| word.len() > 2);
-    match spelt.min_by_key(|word| distance(word, &argument)) {
-        Some(nearest) => Misuse::Unknown(argument, nearest),
-        None => Misuse::Surplus(argument),
+    for value in values("executor-socket") {
+        options.set_executor_socket(value)?;
     }
-}
-
-fn microseconds(argument: String) -> Result<u64, Misuse> {
-    match argument.parse() {
-        Ok(number @ 1..=BUSY_POLL_US_MAX) => Ok(number),
-        _ => Err(Misuse::Microseconds(argument)),
-    }
-}
-
-/// Splits a text as a shell splits words, and does nothing else that a shell does: white space
-/// parts them, single quotes keep all, double quotes all but a backslash before a quote, a
-/// backslash, a dollar sign or a back quote, and a backslash keeps what follows it.
-fn words(text: String) -> Result<Vec<String>, Misuse> {
-    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
-    let mut characters = text.chars();
-    while let Some(character) = characters.next() {
-        match (quote, character) {
-            (None, ' ' | '\t' | '\n') => words.extend(word.take()),
-            (None, '"' | '\'') => {
-                quote = Some(character);
-                word.get_or_insert_default();
-            }
-            (Some(open), close) if open == close => quote = None,
-            (None, '\\') => match characters.next() {
-                Some(kept) => word.get_or_insert_default().push(kept),
-                None => return Err(Misuse::Program(text)),
-            },
-            (Some('"'), '\\') => {
-                let word = word.get_or_insert_default();
-                match characters.next() {
-                    Some(kept @ ('"' | '\\' | '$' | '`')) => word.push(kept),
-                    Some(other) => word.extend(['\\', other]),
-                    None => return Err(Misuse::Program(text)),
-                }
-            }
-            (_, kept) => word.get_or_insert_default().push(kept),
-        }
-    }
-    words.extend(word);
-    match words.first() {
-        Some(program) if quote.is_none() && !program.is_empty() => Ok(words),
-        _ => Err(Misuse::Program(text)),
-    }
-}
-
-/// How many letters have to be put in, taken out or replaced to make one word of the other.
-fn distance(known: &str, given: &str) -> usize {
-    const LETTERS_MAX: usize = 64;
-    let given: Vec<char> = given.chars().take(LETTERS_MAX).collect();
-    let mut row: Vec<usize> = (0..=given.len()).collect();
-    for (line, letter) in known.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], line + 1);
-        for (column, other) in given.iter().enumerate() {
-            let replaced = diagonal + usize::from(letter != *other);
-            diagonal = row[column + 1];
-            row[column + 1] = replaced.min(row[column] + 1).min(diagonal + 1);
-        }
-    }
-    row[given.len()]
+    Ok(options)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::bare::{self, BareCommand};
+    use crate::event_loop::sys::executor_channel::ExecutorAddr;
 
-    fn parsed(line: &str) -> Result<Command, String> {
-        let arguments = line.split_whitespace().map(str::to_owned);
-        command(arguments).map_err(|misuse| misuse.to_string())
+    fn served(line: &[&str]) -> Result<ServeOptions, String> {
+        let matches = command().try_get_matches_from([&["mcp"], line].concat());
+        options(&matches.map_err(|error| error.to_string())?)
     }
 
+    /// A client's configuration means the same in every build.
     #[test]
-    fn commands() {
-        for (line, wanted) in [
-            ("", Command::Help),
-            ("help", Command::Help),
-            ("-h", Command::Help),
-            ("help mcp", Command::McpHelp),
-            ("mcp", Command::Mcp(Mcp::default())),
-            (
-                "mcp --busy-poll 50",
-                Command::Mcp(Mcp {
-                    busy_poll_us: 50,
-                    ..Mcp::default()
-                }),
-            ),
-            (
-                "mcp --check --executor-socket /run/x",
-                Command::Mcp(Mcp {
-                    check: true,
-                    executor: Some(ExecutorAddr::Socket("/run/x".into())),
-                    ..Mcp::default()
-                }),
-            ),
-            (
-                "mcp --executor python3",
-                Command::Mcp(Mcp {
-                    executor: Some(ExecutorAddr::Child(vec!["python3".into()])),
-                    ..Mcp::default()
-                }),
-            ),
-            ("mcp --help", Command::McpHelp),
-            ("--version", Command::Version),
+    fn a_line_that_every_build_reads_means_the_same_in_each() {
+        for line in [
+            &[][..],
+            &["--busy-poll", "50"],
+            &["--executor", "rocco executor -- 'a b'"],
+            &["--executor-socket", "/run/x"],
+            &["--executor-socket", "/run/x", "--busy-poll", "1000"],
+            &["--busy-poll", "0"],
+            &["--busy-poll", "1001"],
+            &["--busy-poll"],
+            &["--executor", ""],
+            &["--executor", "a 'b"],
+            &["--executor-socket", ""],
+            &["--executor-socket", "--busy-poll", "5"],
+            &["--executor", "a", "--executor-socket", "b"],
+            &["--executor", "a", "--executor", "b"],
+            &["--chekc"],
+            &["x"],
         ] {
-            assert_eq!(parsed(line), Ok(wanted), "{line}");
+            let bare: Vec<OsString> = [&["mcp"], line].concat().iter().map(Into::into).collect();
+            let bare = bare::parse(&bare);
+            match served(line) {
+                Ok(options) => assert_eq!(bare, Ok(BareCommand::Serve(options)), "{line:?}"),
+                Err(_) => assert!(bare.is_err(), "{line:?}: {bare:?}"),
+            }
         }
     }
 
     #[test]
-    fn misuse_names_the_nearest() {
-        for (line, wanted) in [
-            (
-                "mpc",
-                r#"unknown argument "mpc"; did you mean "mcp"? Try: rocco help"#,
-            ),
-            (
-                "hlep",
-                r#"unknown argument "hlep"; did you mean "help"? Try: rocco help"#,
-            ),
-            (
-                "--verison",
-                r#"unknown argument "--verison"; did you mean "--version"? Try: rocco help"#,
-            ),
-            (
-                "mcp --chekc",
-                r#"unknown argument "--chekc"; did you mean "--check"? Try: rocco help"#,
-            ),
-            (
-                "mcp --busy-poll",
-                r#"--busy-poll wants 1 to 1000 microseconds, not "". Try: rocco help"#,
-            ),
-            (
-                "mcp --busy-poll 0",
-                r#"--busy-poll wants 1 to 1000 microseconds, not "0". Try: rocco help"#,
-            ),
-            (
-                "mcp --busy-poll 1001",
-                r#"--busy-poll wants 1 to 1000 microseconds, not "1001". Try: rocco help"#,
-            ),
-            ("mcp --help x", r#"surplus argument "x". Try: rocco help"#),
-            (
-                "mcp --executor",
-                r#"--executor wants a program with its arguments in one word, not "". Try: rocco help"#,
-            ),
-            (
-                "mcp --executor-socket",
-                "--executor-socket wants a path. Try: rocco help",
-            ),
-            (
-                "mcp --executor a --executor-socket b",
-                "--executor and --executor-socket are given, or one of them twice. Try: rocco help",
-            ),
-        ] {
-            assert_eq!(parsed(line), Err(wanted.to_owned()), "{line}");
-        }
-    }
-
-    #[test]
-    fn words_are_split_as_a_shell_splits_them() {
-        for (text, wanted) in [
-            ("a", Some(vec!["a"])),
-            ("  a  b\t", Some(vec!["a", "b"])),
-            ("'a b' \"c d\" e'f'\"g\"", Some(vec!["a b", "c d", "efg"])),
-            ("a '' \"\"", Some(vec!["a", "", ""])),
-            (r"a\ b \'c", Some(vec!["a b", "'c"])),
-            (r#"a "\"\\\$\n" '\'"#, Some(vec!["a", r#""\$\n"#, r"\"])),
-            (
-                "a $(b) ; c | d > e *",
-                Some(vec!["a", "$(b)", ";", "c", "|", "d", ">", "e", "*"]),
-            ),
-            ("", None),
-            (" ", None),
-            ("''", None),
-            ("a 'b", None),
-            ("a \"b", None),
-            (r"a \", None),
-            (r#"a "\"#, None),
-        ] {
-            let wanted = wanted.ok_or(Misuse::Program(text.to_owned()));
-            let split = words(text.to_owned());
-            let wanted = wanted.map(|words| words.into_iter().map(str::to_owned).collect());
-            assert_eq!(split, wanted, "{text}");
-        }
-    }
-
-    #[test]
-    fn a_strange_argument_stays_on_one_line() {
-        let said = command(["a\nb\u{1b}[1m".repeat(100)])
-            .unwrap_err()
-            .to_string();
-        assert!(!said.contains(['\n', '\u{1b}']));
+    fn an_option_takes_its_value_in_both_forms() {
+        let wanted = served(&["--busy-poll", "50", "--executor-socket", "/run/x"]).unwrap();
+        assert_eq!(
+            served(&["--busy-poll=50", "--executor-socket=/run/x"]),
+            Ok(wanted)
+        );
+        let program = served(&["--executor=-x y"]).unwrap().executor;
+        assert_eq!(
+            program,
+            Some(ExecutorAddr::Child(vec!["-x".into(), "y".into()]))
+        );
     }
 }

@@ -292,12 +292,19 @@ fn the_dependencies_are_the_expected_ones() {
     let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
     let (_, rest) = manifest.split_once("[dependencies]\n").unwrap();
     let (section, _) = rest.split_once("\n\n").unwrap();
-    let names: Vec<&str> = section
+    let (optional, always): (Vec<&str>, Vec<&str>) = section
         .lines()
-        .map(|line| line.split(' ').next().unwrap())
-        .collect();
+        .partition(|line| line.contains("optional = true"));
+    let first_words = |lines: Vec<&str>| -> Vec<String> {
+        let words = lines.iter().map(|line| line.split(' ').next().unwrap());
+        words.map(str::to_owned).collect()
+    };
     assert_eq!(
-        names,
+        first_words(always),
         ["bumpalo", "libc", "memchr", "mio", "rustix", "simd-json"]
+    );
+    assert_eq!(
+        first_words(optional),
+        ["clap", "clap_complete", "clap_mangen", "strsim"]
     );
 }

@@ -1,6 +1,8 @@
 //! What never changes while a server runs, built once for each revision: the result of
 //! `initialize` or `server/discover`, and the pages of `tools/list`.
 
+use std::borrow::Cow;
+
 use super::revision::{Revision, RevisionId, stateless_versions};
 use super::tool::{CowText, Icon, ToolSpec};
 use crate::limits::{CACHE_TTL_MS, FRAME_PADDING_BYTES, TOOL_NAME_BYTES_MAX, TOOLS_MAX};
@@ -33,7 +35,7 @@ pub struct Info {
 
 impl Info {
     /// A server's name and version.
-    pub fn new(name: impl Into<CowText>, version: impl Into<CowText>) -> Self {
+    pub fn new(name: impl Into<Cow<'static, str>>, version: impl Into<Cow<'static, str>>) -> Self {
         Self {
             name: name.into(),
             version: version.into(),
@@ -46,19 +48,19 @@ impl Info {
     }
 
     /// A name for people (2025-06-18 and later).
-    pub fn title(mut self, title: impl Into<CowText>) -> Self {
+    pub fn title(mut self, title: impl Into<Cow<'static, str>>) -> Self {
         self.title = Some(title.into());
         self
     }
 
     /// What the server does, for people (2025-11-25 and later).
-    pub fn description(mut self, description: impl Into<CowText>) -> Self {
+    pub fn description(mut self, description: impl Into<Cow<'static, str>>) -> Self {
         self.description = Some(description.into());
         self
     }
 
     /// Where to read more: an address (2025-11-25 and later).
-    pub fn website_url(mut self, url: impl Into<CowText>) -> Self {
+    pub fn website_url(mut self, url: impl Into<Cow<'static, str>>) -> Self {
         self.website_url = Some(url.into());
         self
     }
@@ -70,7 +72,7 @@ impl Info {
     }
 
     /// How to use the server, for a model. Every revision has it.
-    pub fn instructions(mut self, instructions: impl Into<CowText>) -> Self {
+    pub fn instructions(mut self, instructions: impl Into<Cow<'static, str>>) -> Self {
         self.instructions = Some(instructions.into());
         self
     }

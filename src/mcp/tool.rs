@@ -53,9 +53,9 @@ impl ToolSpec {
     /// The schema is published, not enforced: a tool checks its arguments, since it alone can say
     /// what to mend. What is not as said here is a panic when the server is built.
     pub fn new(
-        name: impl Into<CowText>,
-        description: impl Into<CowText>,
-        input_schema: impl Into<CowText>,
+        name: impl Into<Cow<'static, str>>,
+        description: impl Into<Cow<'static, str>>,
+        input_schema: impl Into<Cow<'static, str>>,
     ) -> Self {
         Self {
             name: name.into(),
@@ -70,7 +70,7 @@ impl ToolSpec {
     }
 
     /// A name for people, shown where the revision has a place for it (2025-06-18 and later).
-    pub fn title(mut self, title: impl Into<CowText>) -> Self {
+    pub fn title(mut self, title: impl Into<Cow<'static, str>>) -> Self {
         self.title = Some(title.into());
         self
     }
@@ -78,7 +78,7 @@ impl ToolSpec {
     /// A JSON Schema of `structuredContent`, an object with `"type": "object"` (2025-06-18 and
     /// later, Tools, Output Schema). A tool that has one answers with [`Reply::structured`] or
     /// [`Reply::error`], whose members it must cover.
-    pub fn output_schema(mut self, schema: impl Into<CowText>) -> Self {
+    pub fn output_schema(mut self, schema: impl Into<Cow<'static, str>>) -> Self {
         self.output_schema = Some(schema.into());
         self
     }
@@ -173,7 +173,7 @@ pub struct Icon {
 
 impl Icon {
     /// An icon at an `https:` or `data:` address, which is passed on as it is.
-    pub fn new(src: impl Into<CowText>) -> Self {
+    pub fn new(src: impl Into<Cow<'static, str>>) -> Self {
         Self {
             src: src.into(),
             mime_type: None,
@@ -181,7 +181,7 @@ impl Icon {
     }
 
     /// Its media type, such as `image/png`.
-    pub fn mime_type(mut self, mime_type: impl Into<CowText>) -> Self {
+    pub fn mime_type(mut self, mime_type: impl Into<Cow<'static, str>>) -> Self {
         self.mime_type = Some(mime_type.into());
         self
     }

@@ -420,14 +420,6 @@ impl fmt::Display for RawJson {
     }
 }
 
-impl std::str::FromStr for RawJson {
-    type Err = NotJson;
-
-    fn from_str(text: &str) -> Result<Self, NotJson> {
-        Self::new(text)
-    }
-}
-
 /// A JSON text without the white space between its tokens, or `None` if it is not JSON. A line or
 /// paragraph separator (U+2028, U+2029) is escaped, since some clients split lines on those too.
 pub fn minified(text: &str) -> Option<String> {

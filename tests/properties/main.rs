@@ -75,6 +75,11 @@ proptest! {
     }
 
     #[test]
+    fn whatever_a_tool_writes_is_one_line_of_json(Soup(bytes) in soup::soup(soup::writings())) {
+        bodies::tool::body(&bytes);
+    }
+
+    #[test]
     fn any_bytes_get_only_the_replies_that_are_due(Soup(bytes) in soup::soup(soup::sessions())) {
         bodies::session::body(&bytes);
     }

@@ -9,6 +9,7 @@ pub mod parser;
 pub mod session;
 pub mod subscriptions;
 pub mod task;
+pub mod tool;
 pub mod writer;
 
 use rocco::internals::limits::FRAME_PADDING_BYTES;
@@ -18,13 +19,14 @@ use rocco::internals::wire::json::{Document, NotJson, Parser, Value};
 pub type Body = fn(&[u8]);
 
 /// A body and the name of its folders of kept inputs.
-pub const BODIES: [(&str, Body); 7] = [
+pub const BODIES: [(&str, Body); 8] = [
     ("framer", framer::body),
     ("message", message::body),
     ("parser", parser::body),
     ("session", session::body),
     ("subscriptions", subscriptions::body),
     ("task", task::body),
+    ("tool", tool::body),
     ("writer", writer::body),
 ];
 

@@ -6,7 +6,7 @@ use std::hint::black_box;
 use criterion::{Criterion, criterion_group, criterion_main};
 use rocco::internals::engine::Engine;
 use rocco::internals::limits::FRAME_PADDING_BYTES;
-use rocco::internals::wire::framer::{Framer, Next};
+use rocco::internals::wire::framer::{Framer, NextFrame};
 use rocco::internals::wire::json::{Parser, Value};
 use rocco::internals::wire::message::Message;
 use rocco::internals::wire::outbox::Outbox;
@@ -49,7 +49,7 @@ fn framing(criterion: &mut Criterion) {
         bencher.iter(|| {
             ring.space()[..CALL.len()].copy_from_slice(CALL.as_bytes());
             ring.fill(CALL.len());
-            let Next::Frame { bytes } = framer.next(&mut ring) else {
+            let NextFrame::Complete { bytes } = framer.next(&mut ring) else {
                 panic!("a frame is there");
             };
             assert_eq!(

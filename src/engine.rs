@@ -8,7 +8,7 @@ use crate::executor_client::ExecutorClient;
 use crate::mcp::catalog::Info;
 use crate::mcp::session::Session;
 use crate::mcp::tool::Tool;
-use crate::wire::framer::{Framer, Next};
+use crate::wire::framer::{Framer, NextFrame};
 use crate::wire::outbox::Outbox;
 use crate::wire::ring::Ring;
 
@@ -52,9 +52,9 @@ pub struct Engine {
     session: Session<Option<Box<ExecutorClient>>>,
     outbox: Outbox,
     /// No further byte will come.
-    ended: bool,
+    input_ended: bool,
     /// The last look found no whole frame, and no byte has come since.
-    starved: bool,
+    needs_input: bool,
 }
 
 impl Engine {
@@ -78,8 +78,8 @@ impl Engine {
             framer: Framer::new(),
             session: Session::new(info, tools, client, page_tools, &mut outbox),
             outbox,
-            ended: false,
-            starved: true,
+            input_ended: false,
+            needs_input: true,
         }
     }
 
@@ -100,16 +100,16 @@ impl Engine {
     ///
     /// If `count` is more than the space, or not zero after [`Engine::end_of_input`].
     pub fn fill(&mut self, count: usize) {
-        assert!(!self.ended || count == 0, "input after its end");
+        assert!(!self.input_ended || count == 0, "input after its end");
         self.ring.fill(count);
-        self.starved &= count == 0;
+        self.needs_input &= count == 0;
     }
 
     /// Says that no further byte will come, so that a last line without LF is served
     /// as one.
     pub fn end_of_input(&mut self) {
-        self.ended = true;
-        self.starved = false;
+        self.input_ended = true;
+        self.needs_input = false;
         if let Some(client) = self.executor_client() {
             client.end_of_input();
         }
@@ -153,22 +153,23 @@ impl Engine {
     }
 
     fn serve_frames(&mut self) {
-        while !self.starved && self.outbox.is_open() {
-            let next = if self.ended {
-                self.framer.last(&mut self.ring)
+        while !self.needs_input && self.outbox.is_open() {
+            let next = if self.input_ended {
+                self.framer.next_at_end(&mut self.ring)
             } else {
                 self.framer.next(&mut self.ring)
             };
             match next {
-                Next::Frame { bytes } => {
+                NextFrame::Complete { bytes } => {
                     let frame = self.ring.frame_mut(bytes);
                     self.session.handle_frame(frame, bytes, &mut self.outbox);
                     self.framer.consume(&mut self.ring, bytes);
-                    self.starved = !self.ended && self.ring.received().is_empty();
+                    self.needs_input = !self.input_ended && self.ring.received().is_empty();
                 }
-                Next::Oversized => self.session.handle_oversized(&mut self.outbox),
-                Next::Partial => {
-                    self.starved = !self.ended || !self.session.conclude(&mut self.outbox);
+                NextFrame::Oversized => self.session.handle_oversized(&mut self.outbox),
+                NextFrame::Partial => {
+                    self.needs_input =
+                        !self.input_ended || !self.session.conclude(&mut self.outbox);
                 }
             }
         }
@@ -183,7 +184,7 @@ impl Engine {
     pub fn can_serve(&self) -> bool {
         let client = self.session.delegate_ref().as_ref();
         let has_lines = client.is_some_and(|client| client.has_lines());
-        (!self.starved || has_lines) && self.outbox.is_open()
+        (!self.needs_input || has_lines) && self.outbox.is_open()
     }
 
     /// What is to be sent: replies, each with its LF.
@@ -202,7 +203,7 @@ impl Engine {
 
     /// Whether the input has ended, all of it is served and every reply is sent.
     pub fn is_drained(&self) -> bool {
-        let drained = self.ended && self.starved && self.outbox.pending().is_empty();
+        let drained = self.input_ended && self.needs_input && self.outbox.pending().is_empty();
         drained && !self.session.has_pending_replies()
     }
 

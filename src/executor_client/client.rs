@@ -15,7 +15,7 @@ use crate::executor_protocol::PROTOCOL;
 use crate::limits::FRAME_PADDING_BYTES;
 use crate::mcp::delegate::{Delegate, DelegatedRequest, Replies, RequestHandle};
 use crate::mcp::tool::ToolSpec;
-use crate::wire::framer::Next;
+use crate::wire::framer::NextFrame;
 use crate::wire::json::{Object, Parser};
 
 /// What the client is told once.
@@ -141,9 +141,9 @@ impl ExecutorClient {
     pub fn serve(&mut self, replies: &mut Replies<'_>) {
         while self.is_open() && replies.is_open() {
             match self.inbox.next_line() {
-                Next::Frame { bytes } => self.line(bytes, replies),
-                Next::Oversized => self.dispatcher.record_violation("a line was too long"),
-                Next::Partial => {
+                NextFrame::Complete { bytes } => self.line(bytes, replies),
+                NextFrame::Oversized => self.dispatcher.record_violation("a line was too long"),
+                NextFrame::Partial => {
                     self.needs_input = true;
                     match self.end.take() {
                         Some(refusal) => self.dispatcher.lost(refusal),

@@ -6,7 +6,7 @@ use crate::limits::{
     EXECUTOR_HELLO_MS, EXECUTOR_LINE_BYTES_MAX, EXECUTOR_RETRY_MS, EXECUTOR_RETRY_MS_MAX,
     EXECUTOR_RING_BYTES, EXECUTOR_VIOLATIONS_MAX,
 };
-use crate::wire::framer::{Framer, Next};
+use crate::wire::framer::{Framer, NextFrame};
 use crate::wire::json::{Array, Object};
 use crate::wire::ring::Ring;
 
@@ -257,7 +257,7 @@ impl Inbox {
     }
 
     /// Looks for the next line.
-    pub fn next_line(&mut self) -> Next {
+    pub fn next_line(&mut self) -> NextFrame {
         self.framer.next(&mut self.ring)
     }
 

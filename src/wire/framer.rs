@@ -1,4 +1,7 @@
-//! Finds the frames in the ring: one JSON text a line, ended by LF alone.
+//! The framer: finds the frames in the ring. A frame is one line, ended by LF alone.
+//!
+//! No byte is searched twice, and a line over the bound costs no memory. The framer does not look
+//! at what a frame says.
 
 use memchr::memchr;
 
@@ -7,17 +10,17 @@ use crate::limits::FRAME_BYTES_MAX;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// What the framer found at the front of the ring.
+/// The frame at the front of the ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Next {
-    /// A frame of so many bytes, LF not counted, stands at the front of the ring.
-    Frame {
-        /// Its length.
+pub enum NextFrame {
+    /// A whole frame stands at the front of the ring.
+    Complete {
+        /// The length of the frame, its LF not counted.
         bytes: usize,
     },
-    /// A frame passed the bound. It is thrown away as it streams in, and said once.
+    /// The frame is longer than the bound. It is dropped as it streams in, and reported once.
     Oversized,
-    /// No whole frame yet.
+    /// The frame has not come as a whole.
     Partial,
 }
 
@@ -28,11 +31,11 @@ pub enum Next {
 #[derive(Debug)]
 pub struct Framer {
     frame_bytes_max: usize,
-    /// How many received bytes are known to hold no LF.
+    /// How many received bytes were searched and hold no LF.
     scanned: usize,
-    /// Inside a frame that passed the bound: all up to the next LF is dropped.
+    /// The ring is inside a frame over the bound: all bytes up to the next LF are dropped.
     skipping: bool,
-    /// A byte order mark may still come.
+    /// The stream may still start with a byte order mark.
     at_start: bool,
 }
 
@@ -48,7 +51,7 @@ impl Framer {
         Self::with_bound(FRAME_BYTES_MAX)
     }
 
-    /// A framer of another bound, for a ring that holds more than one such frame.
+    /// A framer with another bound, for a ring that holds more than one frame of that length.
     pub fn with_bound(frame_bytes_max: usize) -> Self {
         Self {
             frame_bytes_max,
@@ -59,12 +62,12 @@ impl Framer {
     }
 
     /// Looks for the next frame. A frame that is found stays until [`Framer::consume`].
-    pub fn next(&mut self, ring: &mut Ring) -> Next {
+    pub fn next(&mut self, ring: &mut Ring) -> NextFrame {
         if self.at_start && !self.drop_byte_order_mark(ring) {
-            return Next::Partial;
+            return NextFrame::Partial;
         }
         if self.skipping && !self.skip(ring) {
-            return Next::Partial;
+            return NextFrame::Partial;
         }
         let received = ring.received();
         match memchr(b'\n', &received[self.scanned..]) {
@@ -72,42 +75,45 @@ impl Framer {
                 let bytes = self.scanned + offset;
                 if bytes > self.frame_bytes_max {
                     self.consume(ring, bytes);
-                    return Next::Oversized;
+                    return NextFrame::Oversized;
                 }
                 self.scanned = bytes;
-                Next::Frame { bytes }
+                NextFrame::Complete { bytes }
             }
             None if received.len() > self.frame_bytes_max => {
                 self.scanned = 0;
                 self.skipping = true;
                 ring.consume(ring.received().len());
-                Next::Oversized
+                NextFrame::Oversized
             }
             None => {
                 self.scanned = received.len();
-                Next::Partial
+                NextFrame::Partial
             }
         }
     }
 
-    /// At the end of input: a last line without LF is a frame.
-    pub fn last(&mut self, ring: &mut Ring) -> Next {
+    /// As [`Framer::next`], at the end of input: a last line without LF is a frame.
+    pub fn next_at_end(&mut self, ring: &mut Ring) -> NextFrame {
         match self.next(ring) {
-            Next::Partial if !self.skipping && !ring.received().is_empty() => Next::Frame {
-                bytes: ring.received().len(),
-            },
+            NextFrame::Partial if !self.skipping && !ring.received().is_empty() => {
+                NextFrame::Complete {
+                    bytes: ring.received().len(),
+                }
+            }
             other => other,
         }
     }
 
-    /// Lets go of a frame of `bytes` bytes and of its LF, if it has one.
+    /// Drops a frame of `bytes` bytes and its LF, if it has one.
     pub fn consume(&mut self, ring: &mut Ring, bytes: usize) {
         let lf = usize::from(bytes < ring.received().len());
         ring.consume(bytes + lf);
         self.scanned = 0;
     }
 
-    /// Whether it can be told yet that the stream starts with a mark; drops it if it does.
+    /// Drops a byte order mark at the start of the stream. Returns false while too few bytes have
+    /// come to tell whether there is one.
     fn drop_byte_order_mark(&mut self, ring: &mut Ring) -> bool {
         let received = ring.received();
         if received.len() < BYTE_ORDER_MARK.len() && BYTE_ORDER_MARK.starts_with(received) {
@@ -120,7 +126,7 @@ impl Framer {
         true
     }
 
-    /// Whether the end of an oversized frame has come; drops what has.
+    /// Drops the bytes of an oversized frame. Returns whether its end has come.
     fn skip(&mut self, ring: &mut Ring) -> bool {
         let received = ring.received();
         let end = memchr(b'\n', received);
@@ -140,17 +146,17 @@ mod tests {
         let mut drain = |ring: &mut Ring, framer: &mut Framer, at_end: bool| {
             loop {
                 let next = if at_end {
-                    framer.last(ring)
+                    framer.next_at_end(ring)
                 } else {
                     framer.next(ring)
                 };
                 match next {
-                    Next::Frame { bytes } => {
+                    NextFrame::Complete { bytes } => {
                         found.push(ring.received()[..bytes].to_vec());
                         framer.consume(ring, bytes);
                     }
-                    Next::Oversized => found.push(b"oversized".to_vec()),
-                    Next::Partial => break,
+                    NextFrame::Oversized => found.push(b"oversized".to_vec()),
+                    NextFrame::Partial => break,
                 }
             }
         };
@@ -169,7 +175,7 @@ mod tests {
         found
     }
 
-    /// The oracle: split on LF, drop a mark at the start and an empty last line.
+    /// The oracle: split on LF, drop a byte order mark at the start and an empty last line.
     fn split(stream: &[u8]) -> Vec<Vec<u8>> {
         let stream = stream.strip_prefix(BYTE_ORDER_MARK).unwrap_or(stream);
         let mut lines: Vec<Vec<u8>> = stream
@@ -206,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bound_is_exact_and_said_once() {
+    fn the_bound_is_exact_and_reported_once() {
         for extra in [0, 1, 2, FRAME_BYTES_MAX, 3 * FRAME_BYTES_MAX] {
             for end in [&b""[..], b"\n", b"\nnext\n"] {
                 let mut stream = vec![b'a'; FRAME_BYTES_MAX + extra];
@@ -223,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_does_not_count_to_the_bound() {
+    fn a_byte_order_mark_does_not_count_to_the_bound() {
         let mut stream = BYTE_ORDER_MARK.to_vec();
         stream.resize(BYTE_ORDER_MARK.len() + FRAME_BYTES_MAX, b'a');
         stream.push(b'\n');

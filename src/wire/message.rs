@@ -1,21 +1,23 @@
-//! JSON-RPC 2.0: which kind of message a value is.
+//! JSON-RPC 2.0 messages: a JSON value is a request, a notification, a response, or not a message.
+//!
+//! Each value gets exactly one of these kinds. The module does not know any method.
 
 use super::json::{Object, Value};
 
 /// A request's id, echoed with the same type and digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Id<'a> {
-    /// Text.
+    /// A string.
     String(&'a str),
     /// An integer without a sign.
     Unsigned(u64),
-    /// An integer with a minus sign, which zero may have too.
+    /// An integer with a minus sign, -0 included.
     Signed(i64),
 }
 
 impl<'a> Id<'a> {
-    /// The id that a value is, if it is one. MCP allows strings and integers. Integers beyond 64
-    /// bits would lose digits, and are not taken for an id.
+    /// Reads an id. MCP allows strings and integers. An integer beyond 64 bits would lose digits,
+    /// so it is not an id.
     pub fn from_value(value: Value<'a>) -> Option<Self> {
         match value {
             Value::String(text) => Some(Self::String(text)),
@@ -26,52 +28,52 @@ impl<'a> Id<'a> {
     }
 }
 
-/// A call that wants a reply.
+/// A message that gets exactly one reply.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
-    /// What the reply will carry.
+    /// The id that the reply carries.
     pub id: Id<'a>,
-    /// What is called.
+    /// The name of the method.
     pub method: &'a str,
-    /// What it is called with.
+    /// The parameters of the method.
     pub params: Option<Value<'a>>,
 }
 
-/// A call that must not be answered.
+/// A message that gets no reply.
 #[derive(Debug, Clone, Copy)]
 pub struct Notification<'a> {
-    /// What is told.
+    /// The name of the method.
     pub method: &'a str,
-    /// What is said about it.
+    /// The parameters of the method.
     pub params: Option<Value<'a>>,
 }
 
-/// What a JSON value is in JSON-RPC.
+/// A JSON value by its kind in JSON-RPC.
 #[derive(Debug, Clone, Copy)]
 pub enum Message<'a> {
-    /// A call that wants a reply.
+    /// A message that gets exactly one reply.
     Request(Request<'a>),
-    /// A call that must not be answered.
+    /// A message that gets no reply.
     Notification(Notification<'a>),
-    /// An answer, to a request that this side has not made.
+    /// A response. This side makes no requests, so it is ignored.
     Response,
-    /// None of these. The id is there only if it could be read.
+    /// A value that is not a message.
     Invalid {
-        /// What the error will carry.
+        /// The id for the error reply, if an id could be read.
         id: Option<Id<'a>>,
-        /// What is wrong, in words.
+        /// The message of the error reply.
         fault: &'static str,
     },
 }
 
-/// The members that matter, each as it was found first.
+/// The members of a message by name, and the first repeated one.
 #[derive(Default)]
 struct MessageMembers<'a> {
     jsonrpc: Option<Value<'a>>,
     id: Option<Value<'a>>,
     method: Option<Value<'a>>,
     params: Option<Value<'a>>,
-    answers: bool,
+    has_result_or_error: bool,
     duplicate: Option<&'static str>,
 }
 
@@ -85,12 +87,12 @@ impl<'a> MessageMembers<'a> {
                 "method" => (&mut members.method, "method"),
                 "params" => (&mut members.params, "params"),
                 "result" | "error" => {
-                    members.answers = true;
+                    members.has_result_or_error = true;
                     continue;
                 }
                 _ => continue,
             };
-            // The id counts most: with two of them there is none to answer with.
+            // A repeated id outweighs any other: an error reply cannot carry either of two ids.
             if slot.replace(value).is_some() && members.duplicate != Some("id") {
                 members.duplicate = Some(name);
             }
@@ -100,7 +102,7 @@ impl<'a> MessageMembers<'a> {
 }
 
 impl<'a> Message<'a> {
-    /// Tells the kind of a value that stands alone on its line or in a batch.
+    /// Tells the kind of a value that is a line or an element of a batch.
     pub fn from_value(value: Value<'a>) -> Self {
         let Value::Object(object) = value else {
             return Self::Invalid {
@@ -109,10 +111,10 @@ impl<'a> Message<'a> {
             };
         };
         let members = MessageMembers::from_object(object);
-        // What looks like an answer carries an id of this side's making. To send it back in an
-        // error would look like the answer to a request of the client's own.
-        let answers = members.answers && members.method.is_none();
-        let id = members.id.filter(|_| !answers).and_then(Id::from_value);
+        // The id of a response is an id of this side. An error reply with that id would look like
+        // the response to a request of the client.
+        let is_response = members.has_result_or_error && members.method.is_none();
+        let id = members.id.filter(|_| !is_response).and_then(Id::from_value);
         if let Some(name) = members.duplicate {
             let (id, fault) = match name {
                 "id" => (None, "\"id\" is given more than once"),
@@ -129,12 +131,16 @@ impl<'a> Message<'a> {
             };
         }
         match members.method {
-            Some(method) => Self::call(method.as_str(), id, &members),
-            None => Self::answer(id, &members),
+            Some(method) => Self::request_or_notification(method.as_str(), id, &members),
+            None => Self::response(id, &members),
         }
     }
 
-    fn call(method: Option<&'a str>, id: Option<Id<'a>>, members: &MessageMembers<'a>) -> Self {
+    fn request_or_notification(
+        method: Option<&'a str>,
+        id: Option<Id<'a>>,
+        members: &MessageMembers<'a>,
+    ) -> Self {
         let params = members.params;
         match (method, id, members.id) {
             (None, id, _) => Self::Invalid {
@@ -150,12 +156,12 @@ impl<'a> Message<'a> {
         }
     }
 
-    fn answer(id: Option<Id<'a>>, members: &MessageMembers<'a>) -> Self {
-        let readable = match members.id {
+    fn response(id: Option<Id<'a>>, members: &MessageMembers<'a>) -> Self {
+        let id_is_valid = match members.id {
             None | Some(Value::Null) => true,
             Some(value) => Id::from_value(value).is_some(),
         };
-        match (members.answers, readable) {
+        match (members.has_result_or_error, id_is_valid) {
             (true, true) => Self::Response,
             (true, false) => Self::Invalid {
                 id: None,

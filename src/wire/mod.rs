@@ -1,8 +1,8 @@
-//! Bytes to messages and back. No I/O, and no word of MCP.
+//! The wire: bytes to messages, and messages to bytes. It does no I/O and does not know MCP.
 //!
-//! In the order in which a frame meets them: [`ring`] holds what was read, [`framer`] finds the
-//! frames in it, [`json`] parses one in place, [`message`] tells what kind of JSON-RPC message it
-//! is, [`writer`] writes JSON, [`outbox`] holds the replies until they are sent.
+//! In the order in which a frame meets them: [`ring`] holds the bytes that were read, [`framer`]
+//! finds the frames in the ring, [`json`] parses a frame in place, [`message`] tells the kind of a
+//! JSON-RPC message, [`writer`] writes JSON, [`outbox`] holds the replies until they are sent.
 
 pub mod framer;
 pub mod json;

@@ -1,4 +1,7 @@
-//! The fixed buffer that replies are written into and sent from.
+//! The outbox: the fixed buffer that replies are written into and sent from.
+//!
+//! Error replies always fit, whatever the results of a frame take. The outbox does not know what it
+//! holds.
 
 use std::ops::Range;
 
@@ -7,7 +10,7 @@ use crate::limits::{
     RESTING_BYTES_MAX,
 };
 
-/// Kept free for the ids and errors of a frame while its results are written.
+/// Bytes that stay free for the ids and errors of a frame while its results are written.
 const ERRORS_RESERVE_BYTES: usize = IDS_BYTES_MAX + BATCH_MESSAGES_MAX * ERROR_BYTES_MAX;
 
 /// Replies that were not sent yet, as one contiguous slice.
@@ -18,7 +21,7 @@ const ERRORS_RESERVE_BYTES: usize = IDS_BYTES_MAX + BATCH_MESSAGES_MAX * ERROR_B
 /// ```
 ///
 /// Invariant: `head <= tail <= bytes.len()`, and [`Outbox::is_open`] before a frame is served.
-/// What does not fit is not written at all, and the reply is remembered as spoilt until
+/// Bytes that do not fit are not written at all, and the reply counts as spoilt until
 /// [`Outbox::rewind`] undoes it.
 #[derive(Debug)]
 pub struct Outbox {
@@ -30,12 +33,12 @@ pub struct Outbox {
     spoilt: bool,
 }
 
-/// A place in the outbox that can be gone back to.
+/// A position in the outbox, which [`Outbox::rewind`] goes back to.
 #[derive(Debug, Clone, Copy)]
 pub struct Mark(usize);
 
 impl Mark {
-    /// What was written between this mark and a later one.
+    /// The bytes between this mark and a later one.
     pub(super) fn range_to(self, end: Self) -> Range<usize> {
         self.0..end.0
     }
@@ -53,7 +56,7 @@ impl Outbox {
         Self::with_bytes(OUTBOX_BYTES)
     }
 
-    /// An outbox of another size, to compose in.
+    /// An outbox of another size, for text that is composed and not sent.
     pub fn with_bytes(bytes: usize) -> Self {
         Self {
             bytes: vec![0; bytes].into_boxed_slice(),
@@ -65,17 +68,17 @@ impl Outbox {
         }
     }
 
-    /// What is to be sent.
+    /// The bytes that wait to be sent.
     pub fn pending(&self) -> &[u8] {
         &self.bytes[self.head..self.tail]
     }
 
-    /// Whether a further frame may be served: what is unsent stays below the high-water mark.
+    /// Whether a further frame may be served: the unsent bytes are below the high-water mark.
     pub fn is_open(&self) -> bool {
         self.tail - self.head < OUTBOX_HIGH_WATER_BYTES
     }
 
-    /// Lets go of the first `count` pending bytes, which were sent.
+    /// Drops the first `count` pending bytes, which were sent.
     pub fn consume(&mut self, count: usize) {
         assert!(count <= self.tail - self.head);
         self.head += count;
@@ -97,7 +100,7 @@ impl Outbox {
         }
     }
 
-    /// The place where the next byte goes.
+    /// The position of the next byte.
     pub fn mark(&self) -> Mark {
         Mark(self.tail)
     }
@@ -112,25 +115,25 @@ impl Outbox {
         self.tail > mark.0 && self.bytes[self.tail - 1] != b'\n'
     }
 
-    /// Undoes all that was written since the mark, and what has spoilt it.
+    /// Undoes all that was written since the mark. The reply is no longer spoilt.
     pub fn rewind(&mut self, mark: Mark) {
         assert!(mark.0 <= self.tail);
         self.tail = mark.0;
         self.spoilt = false;
     }
 
-    /// Sets the space of results apart from that of errors, which must always fit.
+    /// Begins a result, which may not use the bytes that are kept for errors.
     pub fn begin_result(&mut self) {
         self.limit = OUTBOX_BYTES - ERRORS_RESERVE_BYTES;
     }
 
-    /// Has the result that is being written be undone, since it cannot be completed.
+    /// Marks the result that is being written as one that cannot be completed.
     #[cold]
     pub fn spoil(&mut self) {
         self.spoilt = true;
     }
 
-    /// Ends a result, and tells whether it is whole.
+    /// Ends a result. Returns whether it was written as a whole.
     pub fn end_result(&mut self) -> bool {
         self.limit = self.bytes.len();
         !self.spoilt
@@ -148,12 +151,12 @@ impl Outbox {
         }
     }
 
-    /// Bytes that were written earlier.
+    /// The bytes of a range that was written earlier.
     pub(super) fn written(&self, range: Range<usize>) -> &[u8] {
         &self.bytes[range]
     }
 
-    /// Appends a copy of bytes that were written earlier.
+    /// Appends a copy of a range that was written earlier.
     pub(super) fn put_again(&mut self, range: Range<usize>) {
         let end = self.tail + range.len();
         if end <= self.limit {
@@ -164,7 +167,7 @@ impl Outbox {
         }
     }
 
-    /// Gives the memory that a burst has touched back to the system, if nothing is pending.
+    /// Frees the memory that a burst has touched, if no byte is pending.
     pub fn rest(&mut self) {
         if self.touched_bytes > RESTING_BYTES_MAX && self.head == self.tail {
             *self = Self::with_bytes(self.bytes.len());
@@ -177,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_sent_is_let_go() {
+    fn sent_bytes_are_dropped() {
         let mut outbox = Outbox::new();
         outbox.put(b"abcdef");
         outbox.consume(2);

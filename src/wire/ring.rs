@@ -1,17 +1,17 @@
-//! The fixed buffer that input is read into.
+//! The ring: the fixed buffer that input is read into.
 
 use crate::limits::{
     FRAME_PADDING_BYTES, READ_BYTES_MAX, RESTING_BYTES_MAX, RING_BYTES, RING_COMPACT_BYTES_MAX,
 };
 
-/// A ring whose content is always one contiguous slice, as the parser wants it.
+/// A ring whose content is always one contiguous slice, since the parser needs one.
 ///
 /// ```text
 ///   0        head            tail                   size      + padding
 ///   |  free  |   received    |       space       |           |
 /// ```
 ///
-/// The cursors go back to 0 whenever nothing is held, so that steady traffic stays in a few hot
+/// The cursors go back to 0 whenever the ring is empty, so that steady traffic stays in a few hot
 /// pages. A frame that reaches the end is moved to the front, at most once a lap:
 ///
 /// ```text
@@ -42,7 +42,7 @@ impl Ring {
         Self::with_bytes(RING_BYTES)
     }
 
-    /// A ring of another size.
+    /// A ring of `size_bytes` bytes, the padding not counted.
     pub fn with_bytes(size_bytes: usize) -> Self {
         Self {
             bytes: vec![0; size_bytes + FRAME_PADDING_BYTES].into_boxed_slice(),
@@ -53,7 +53,7 @@ impl Ring {
         }
     }
 
-    /// What was received and not yet consumed.
+    /// The bytes that were received and not yet consumed.
     pub fn received(&self) -> &[u8] {
         &self.bytes[self.head..self.tail]
     }
@@ -63,11 +63,12 @@ impl Ring {
         self.tail - self.head == self.size_bytes
     }
 
-    /// Where the next read goes, at most [`READ_BYTES_MAX`] bytes. Empty only if the ring is full.
+    /// The slice that the next read fills, at most [`READ_BYTES_MAX`] bytes. It is empty only if the
+    /// ring is full.
     pub fn space(&mut self) -> &mut [u8] {
         let held_bytes = self.tail - self.head;
-        let pull = held_bytes <= RING_COMPACT_BYTES_MAX || self.tail == self.size_bytes;
-        if pull && self.head > 0 {
+        let compact = held_bytes <= RING_COMPACT_BYTES_MAX || self.tail == self.size_bytes;
+        if compact && self.head > 0 {
             self.bytes.copy_within(self.head..self.tail, 0);
             self.head = 0;
             self.tail = held_bytes;
@@ -83,14 +84,14 @@ impl Ring {
         self.touched_bytes = self.touched_bytes.max(self.tail);
     }
 
-    /// The first `count` received bytes to be parsed in place, with the padding behind them. The
-    /// padding may hold the next frame.
+    /// The first `count` received bytes and the padding behind them, to be parsed in place. The
+    /// padding may hold the start of the next frame.
     pub fn frame_mut(&mut self, count: usize) -> &mut [u8] {
         assert!(count <= self.tail - self.head);
         &mut self.bytes[self.head..self.head + count + FRAME_PADDING_BYTES]
     }
 
-    /// Lets go of the first `count` received bytes.
+    /// Drops the first `count` received bytes.
     pub fn consume(&mut self, count: usize) {
         assert!(count <= self.tail - self.head);
         self.head += count;
@@ -100,7 +101,7 @@ impl Ring {
         }
     }
 
-    /// Gives the memory that a burst has touched back to the system, if nothing is held.
+    /// Frees the memory that a burst has touched, if the ring is empty.
     pub fn rest(&mut self) {
         if self.touched_bytes > RESTING_BYTES_MAX && self.head == self.tail {
             *self = Self::with_bytes(self.size_bytes);
@@ -127,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_rest_is_pulled_to_the_front() {
+    fn a_small_remainder_is_moved_to_the_front() {
         let mut ring = Ring::new();
         put(&mut ring, b"abcdef");
         ring.consume(4);
@@ -137,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_rest_moves_only_at_the_end() {
+    fn a_long_remainder_is_moved_only_at_the_end() {
         let mut ring = Ring::new();
         let block = [7; READ_BYTES_MAX];
         for _ in 0..RING_BYTES / READ_BYTES_MAX {

@@ -113,8 +113,8 @@ const MUTANTS: [Mutant; 24] = [
     Mutant {
         name: "frames are served without regard to the high-water mark",
         file: "engine.rs",
-        find: "while !self.starved && self.outbox.is_open() {",
-        replace: "while !self.starved && self.outbox.pending().len() < (1 << 22) {",
+        find: "while !self.needs_input && self.outbox.is_open() {",
+        replace: "while !self.needs_input && self.outbox.pending().len() < (1 << 22) {",
     },
     Mutant {
         name: "a vanished parent cuts off what it has sent",

@@ -1,7 +1,7 @@
 //! The framer finds what a split finds, wherever the input is cut.
 
 use rocco::internals::limits::FRAME_BYTES_MAX;
-use rocco::internals::wire::framer::{Framer, Next};
+use rocco::internals::wire::framer::{Framer, NextFrame};
 use rocco::internals::wire::ring::Ring;
 
 use super::Dice;
@@ -82,7 +82,7 @@ fn frames(ring: &mut Ring, pieces: &[&[u8]]) -> Vec<Frame> {
             drain(ring, &mut framer, Framer::next, &mut found);
         }
     }
-    drain(ring, &mut framer, Framer::last, &mut found);
+    drain(ring, &mut framer, Framer::next_at_end, &mut found);
     assert!(ring.received().is_empty(), "bytes are left behind");
     found
 }
@@ -90,17 +90,17 @@ fn frames(ring: &mut Ring, pieces: &[&[u8]]) -> Vec<Frame> {
 fn drain(
     ring: &mut Ring,
     framer: &mut Framer,
-    next: fn(&mut Framer, &mut Ring) -> Next,
+    next: fn(&mut Framer, &mut Ring) -> NextFrame,
     found: &mut Vec<Frame>,
 ) {
     loop {
         match next(framer, ring) {
-            Next::Frame { bytes } => {
+            NextFrame::Complete { bytes } => {
                 found.push(Some(ring.received()[..bytes].to_vec()));
                 framer.consume(ring, bytes);
             }
-            Next::Oversized => found.push(None),
-            Next::Partial => return,
+            NextFrame::Oversized => found.push(None),
+            NextFrame::Partial => return,
         }
     }
 }

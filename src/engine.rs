@@ -162,14 +162,14 @@ impl Engine {
             match next {
                 NextFrame::Complete { bytes } => {
                     let frame = self.ring.frame_mut(bytes);
-                    self.session.handle_frame(frame, bytes, &mut self.outbox);
+                    self.session.serve_frame(frame, bytes, &mut self.outbox);
                     self.framer.consume(&mut self.ring, bytes);
                     self.needs_input = !self.input_ended && self.ring.received().is_empty();
                 }
-                NextFrame::Oversized => self.session.handle_oversized(&mut self.outbox),
+                NextFrame::Oversized => self.session.refuse_oversized(&mut self.outbox),
                 NextFrame::Partial => {
-                    self.needs_input =
-                        !self.input_ended || !self.session.conclude(&mut self.outbox);
+                    self.needs_input = !self.input_ended
+                        || !self.session.close_first_subscription(&mut self.outbox);
                 }
             }
         }

@@ -183,7 +183,7 @@ impl Delegate for Option<Box<ExecutorClient>> {
         self.is_some()
     }
 
-    fn ask(
+    fn begin(
         &mut self,
         request: DelegatedRequest<'_>,
         handle: RequestHandle,

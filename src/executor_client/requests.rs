@@ -33,7 +33,7 @@ impl Dispatcher {
         handle: RequestHandle,
         replies: &mut Replies<'_>,
     ) {
-        let asked = match request.ask {
+        let asked = match request.kind {
             RequestKind::Call(number, call) => match TOOLS[number] {
                 ExecutorTool::Submit => self.submit(request, call, handle, replies),
                 ExecutorTool::Status => self.status(call, handle, replies),
@@ -44,8 +44,10 @@ impl Dispatcher {
             | RequestKind::TaskUpdate(task)
             | RequestKind::TaskCancel(task) => {
                 return match TaskId::parse(task) {
-                    Some(task) => self.task_method(request.ask, task, handle, replies),
-                    None => replies.refuse(handle, RpcError::params("the task is not known")),
+                    Some(task) => self.task_method(request.kind, task, handle, replies),
+                    None => {
+                        replies.refuse(handle, RpcError::invalid_params("the task is not known"))
+                    }
                 };
             }
         };

@@ -279,7 +279,7 @@ impl Dispatcher {
             refusal.code,
             TaskErrorCode::NotFound | TaskErrorCode::Expired
         ) {
-            return replies.refuse(handle, RpcError::params("the task is not known"));
+            return replies.refuse(handle, RpcError::invalid_params("the task is not known"));
         }
         let known = task.and_then(|task| self.snapshots.get(task));
         match known.filter(|_| purpose == Purpose::TaskGet) {
@@ -432,7 +432,7 @@ fn task_stands(
             replies.complete(handle, |result| task_members(result, snapshot, "cancelled"));
         }
         TaskState::Ended(Outcome::Expired) => {
-            replies.refuse(handle, RpcError::params("the task is not known"))
+            replies.refuse(handle, RpcError::invalid_params("the task is not known"))
         }
         TaskState::Ended(Outcome::Succeeded) => replies.complete_with(
             handle,

@@ -1,9 +1,10 @@
-//! Requests that are answered later: by whom, and how.
+//! The delegate: answers some requests later.
 //!
 //! A server may hand some of its tools, and the methods of the tasks extension, to a [`Delegate`].
-//! The session keeps what a reply needs (whose id, which revision) under a [`RequestHandle`], and
-//! the delegate keeps the handle. When it knows the answer, at once or much later, it gives it to
-//! [`Replies`]. A handle is answered once; one whose request was cancelled is answered by nothing.
+//! The session keeps the parts of the request that a reply needs (the id, the revision) under a
+//! [`RequestHandle`], and the delegate keeps the handle. When the delegate knows the answer, at once
+//! or much later, it writes the answer to [`Replies`]. A handle is answered once; an answer to a
+//! cancelled request is dropped. The session does not know what a delegate does.
 
 use super::catalog::Catalog;
 use super::errors::{self, RpcError, RpcErrorCode};
@@ -15,67 +16,67 @@ use crate::wire::message::Id;
 use crate::wire::outbox::Outbox;
 use crate::wire::writer::{ObjectWriter, Sink};
 
-/// The extension by which a call becomes a task of the client's.
+/// The extension by which a client gets a task as the answer to a call.
 pub const TASKS: &str = "io.modelcontextprotocol/tasks";
 
-/// One that answers some requests when it can.
+/// Answers some requests when it can.
 pub trait Delegate {
-    /// The tools that it serves. Asked once, when the server is built.
+    /// The tools that the delegate serves. Called once, when the server is built.
     fn tools(&self) -> Vec<ToolSpec>;
 
-    /// Whether it serves the tasks extension.
+    /// Whether the delegate serves the tasks extension.
     fn has_tasks(&self) -> bool;
 
-    /// Takes a request on. It may answer this handle at once, and no other.
-    fn ask(
+    /// Begins a request. The delegate may answer this handle at once, and no other handle.
+    fn begin(
         &mut self,
         request: DelegatedRequest<'_>,
         handle: RequestHandle,
         replies: &mut Replies<'_>,
     );
 
-    /// Hears that nobody waits for a handle any more.
+    /// Forgets a handle, whose request was cancelled.
     fn forget(&mut self, handle: RequestHandle);
 }
 
-/// Who waits for an answer.
+/// A request that waits for its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RequestHandle(u64);
 
 /// A request for a delegate. All of it is borrowed from the frame.
 #[derive(Debug, Clone, Copy)]
 pub struct DelegatedRequest<'a> {
-    /// What is asked.
-    pub ask: RequestKind<'a>,
-    /// The name and version of the client, as it says.
+    /// The method, and its parameters.
+    pub kind: RequestKind<'a>,
+    /// The client's name and version, if the client gives them.
     pub client: Option<(&'a str, &'a str)>,
     /// Whether the request declares the tasks extension.
     pub tasks: bool,
 }
 
-/// What a delegate is asked.
+/// The method of a delegated request, with its parameters.
 #[derive(Debug, Clone, Copy)]
 pub enum RequestKind<'a> {
-    /// A call of one of its tools, by their order.
+    /// `tools/call` of a tool of the delegate: its index in [`Delegate::tools`], and the call.
     Call(usize, Call<'a>),
     /// `tasks/get` of a task id.
     TaskGet(&'a str),
-    /// `tasks/update` of a task id, whose inputs nobody has asked for.
+    /// `tasks/update` of a task id. Its inputs are ignored, since no task asks for any.
     TaskUpdate(&'a str),
     /// `tasks/cancel` of a task id.
     TaskCancel(&'a str),
 }
 
-/// The requests that were taken on and not answered yet, in memory that is claimed once.
+/// The delegate's requests that were not answered yet, in memory that is claimed once.
 #[derive(Debug)]
-pub struct Deferred {
-    open: Vec<Waiting>,
-    next: u64,
+pub struct DeferredRequests {
+    requests: Vec<DeferredRequest>,
+    next_handle: u64,
 }
 
-/// What a later reply needs of its request.
+/// The parts of a request that its later reply needs.
 #[derive(Debug)]
-struct Waiting {
+struct DeferredRequest {
     handle: RequestHandle,
     id: OwnedId,
     revision_id: RevisionId,
@@ -83,51 +84,51 @@ struct Waiting {
     progress: Option<Progress>,
 }
 
-/// What a client wants to hear while it waits (2025-11-25, Base Protocol, Utilities, Progress).
+/// The progress notifications of a request (2025-11-25, Base Protocol, Utilities, Progress).
 #[derive(Debug)]
 struct Progress {
     token: OwnedId,
-    /// How many notifications were sent. It is what they count, since it must grow with each.
-    said: u64,
+    /// How many notifications were sent. Each reports this count as its progress, which must grow.
+    sent: u64,
 }
 
-impl Default for Deferred {
+impl Default for DeferredRequests {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Deferred {
-    /// Nothing is open.
+impl DeferredRequests {
+    /// No requests.
     pub fn new() -> Self {
         Self {
-            open: Vec::with_capacity(DEFERRED_MAX),
-            next: 0,
+            requests: Vec::with_capacity(DEFERRED_MAX),
+            next_handle: 0,
         }
     }
 
-    /// Whether nobody waits.
+    /// Whether no request waits for its answer.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.open.is_empty()
+        self.requests.is_empty()
     }
 
-    /// Whether somebody waits under an id.
+    /// Whether a request with this id waits for its answer.
     #[inline]
-    pub fn holds(&self, id: Id<'_>) -> bool {
-        !self.open.is_empty() && self.finds(id)
+    pub fn contains(&self, id: Id<'_>) -> bool {
+        !self.requests.is_empty() && self.search(id)
     }
 
     #[inline(never)]
-    fn finds(&self, id: Id<'_>) -> bool {
-        self.open.iter().any(|waiting| waiting.id.id() == id)
+    fn search(&self, id: Id<'_>) -> bool {
+        self.requests.iter().any(|request| request.id.id() == id)
     }
 
-    /// Remembers a request. A progress token that is too long to be kept is taken for none.
+    /// Adds a request. A progress token that is too long to be kept is ignored.
     ///
     /// # Errors
     ///
-    /// If there are too many, or the id is too long to be kept.
+    /// If too many requests are open, or the id is too long to be kept.
     pub fn open(
         &mut self,
         id: Id<'_>,
@@ -135,8 +136,8 @@ impl Deferred {
         tasks: bool,
         token: Option<Id<'_>>,
     ) -> Result<RequestHandle, RpcError<'static>> {
-        assert!(!self.holds(id), "an id in use is refused before");
-        if self.open.len() == DEFERRED_MAX {
+        assert!(!self.contains(id), "an id in use is refused before");
+        if self.requests.len() == DEFERRED_MAX {
             return Err(RpcError::new(
                 RpcErrorCode::Internal,
                 "too many requests are open",
@@ -147,48 +148,53 @@ impl Deferred {
             "the id is too long for a request that is answered later",
         ))?;
         let token = token.and_then(OwnedId::new);
-        let handle = RequestHandle(self.next);
-        self.next += 1;
-        self.open.push(Waiting {
+        let handle = RequestHandle(self.next_handle);
+        self.next_handle += 1;
+        self.requests.push(DeferredRequest {
             handle,
             id,
             revision_id,
             tasks,
-            progress: token.map(|token| Progress { token, said: 0 }),
+            progress: token.map(|token| Progress { token, sent: 0 }),
         });
         Ok(handle)
     }
 
-    /// Forgets a request that was cancelled.
+    /// Removes a request that was cancelled.
     pub fn cancel(&mut self, id: Id<'_>) -> Option<RequestHandle> {
-        let index = self.open.iter().position(|waiting| waiting.id.id() == id)?;
-        Some(self.open.swap_remove(index).handle)
-    }
-
-    fn take(&mut self, handle: RequestHandle) -> Option<Waiting> {
         let index = self
-            .open
+            .requests
             .iter()
-            .position(|waiting| waiting.handle == handle)?;
-        Some(self.open.swap_remove(index))
+            .position(|request| request.id.id() == id)?;
+        Some(self.requests.swap_remove(index).handle)
     }
 
-    fn find(&self, handle: RequestHandle) -> Option<&Waiting> {
-        self.open.iter().find(|waiting| waiting.handle == handle)
+    fn remove(&mut self, handle: RequestHandle) -> Option<DeferredRequest> {
+        let index = self
+            .requests
+            .iter()
+            .position(|request| request.handle == handle)?;
+        Some(self.requests.swap_remove(index))
+    }
+
+    fn find(&self, handle: RequestHandle) -> Option<&DeferredRequest> {
+        self.requests
+            .iter()
+            .find(|request| request.handle == handle)
     }
 }
 
-/// Where a delegate's answers go: each becomes one line, as its request's revision has it.
+/// Writes the answers of a delegate: each becomes one line, in the revision of its request.
 #[derive(Debug)]
 pub struct Replies<'s> {
-    deferred: &'s mut Deferred,
+    deferred: &'s mut DeferredRequests,
     catalog: &'s Catalog,
     outbox: &'s mut Outbox,
 }
 
 impl<'s> Replies<'s> {
     pub(super) fn new(
-        deferred: &'s mut Deferred,
+        deferred: &'s mut DeferredRequests,
         catalog: &'s Catalog,
         outbox: &'s mut Outbox,
     ) -> Self {
@@ -199,7 +205,7 @@ impl<'s> Replies<'s> {
         }
     }
 
-    /// Whether there is room for a line. While there is none, nothing may be answered.
+    /// Whether the outbox has room for an answer. While it has none, nothing may be answered.
     pub fn is_open(&self) -> bool {
         self.outbox.is_open()
     }
@@ -208,21 +214,21 @@ impl<'s> Replies<'s> {
     pub fn wants_tasks(&self, handle: RequestHandle) -> bool {
         self.deferred
             .find(handle)
-            .is_some_and(|waiting| waiting.tasks)
+            .is_some_and(|request| request.tasks)
     }
 
-    /// Whether the request behind a handle wants to hear of progress.
+    /// Whether the request behind a handle has a progress token.
     pub fn wants_progress(&self, handle: RequestHandle) -> bool {
-        let waiting = self.deferred.find(handle);
-        waiting.is_some_and(|waiting| waiting.progress.is_some())
+        let request = self.deferred.find(handle);
+        request.is_some_and(|request| request.progress.is_some())
     }
 
     /// Answers a call of a tool.
     pub fn answer(&mut self, handle: RequestHandle, write: impl FnOnce(Reply<'_>) -> Answered<'_>) {
-        self.line(handle, |outbox, waiting, catalog| {
-            let preamble = catalog.preamble(waiting.revision_id);
+        self.line(handle, |outbox, request, catalog| {
+            let preamble = catalog.preamble(request.revision_id);
             let _: Answered<'_> =
-                write(Reply::new(outbox, waiting.revision_id.revision(), preamble));
+                write(Reply::new(outbox, request.revision_id.revision(), preamble));
             Ok(())
         });
     }
@@ -232,26 +238,26 @@ impl<'s> Replies<'s> {
         self.result(handle, "complete", fill);
     }
 
-    /// Answers a call with a task that was created for it.
+    /// Answers a call with a task, in an object of `resultType` "task".
     pub fn task(&mut self, handle: RequestHandle, fill: impl FnOnce(&mut ObjectWriter<'_>)) {
         self.result(handle, "task", fill);
     }
 
-    /// Answers a method of the tasks extension with what a call would have been answered with, as
-    /// the member `result` behind others.
+    /// Answers a method of the tasks extension with an object whose last member, `result`, is the
+    /// result of a tool call.
     pub fn complete_with(
         &mut self,
         handle: RequestHandle,
         fill: impl FnOnce(&mut ObjectWriter<'_>),
         write: impl FnOnce(Reply<'_>) -> Answered<'_>,
     ) {
-        self.line(handle, |outbox, waiting, catalog| {
-            let preamble = catalog.preamble(waiting.revision_id);
+        self.line(handle, |outbox, request, catalog| {
+            let preamble = catalog.preamble(request.revision_id);
             Sink::plain(outbox).object(|object| {
                 object.raw_members(preamble.trim_end_matches(','));
                 fill(object);
                 object.member("result", |sink| {
-                    let revision = waiting.revision_id.revision();
+                    let revision = request.revision_id.revision();
                     let _: Answered<'_> = write(Reply::new(sink.outbox(), revision, preamble));
                 });
             });
@@ -265,11 +271,11 @@ impl<'s> Replies<'s> {
         result_type: &str,
         fill: impl FnOnce(&mut ObjectWriter<'_>),
     ) {
-        self.line(handle, |outbox, waiting, catalog| {
+        self.line(handle, |outbox, request, catalog| {
             Sink::plain(outbox).object(|object| {
                 object.string("resultType", result_type);
                 object.object("_meta", |meta| {
-                    meta.raw_members(catalog.identity(waiting.revision_id));
+                    meta.raw_members(catalog.identity(request.revision_id));
                 });
                 fill(object);
             });
@@ -282,50 +288,49 @@ impl<'s> Replies<'s> {
         self.line(handle, |_, _, _| Err(error));
     }
 
-    /// Writes a reply and its LF. A result that does not fit is taken back.
+    /// Writes a reply and its LF. A result that does not fit is undone and answered with an error.
     fn line<'e>(
         &mut self,
         handle: RequestHandle,
-        write: impl FnOnce(&mut Outbox, &Waiting, &Catalog) -> Result<(), RpcError<'e>>,
+        write: impl FnOnce(&mut Outbox, &DeferredRequest, &Catalog) -> Result<(), RpcError<'e>>,
     ) {
-        let Some(waiting) = self.deferred.take(handle) else {
+        let Some(request) = self.deferred.remove(handle) else {
             return;
         };
         let outbox = &mut *self.outbox;
         outbox.begin_frame();
         let start = outbox.mark();
         outbox.begin_result();
-        errors::begin_result(outbox, waiting.id.id());
-        let mut written = write(outbox, &waiting, self.catalog);
+        errors::begin_reply(outbox, request.id.id());
+        let mut written = write(outbox, &request, self.catalog);
         outbox.put(b"}\n");
         if !outbox.end_result() && written.is_ok() {
             written = Err(RpcError::new(RpcErrorCode::Internal, errors::SPOILT_RESULT));
         }
         if let Err(error) = written {
             outbox.rewind(start);
-            errors::write(outbox, Some(waiting.id.id()), error);
+            errors::write(outbox, Some(request.id.id()), error);
             outbox.put(b"\n");
         }
     }
 
-    /// Tells a client that waits, and wants to hear of it, that the work goes on.
+    /// Sends a progress notification, if the request has a progress token.
     pub fn progress(&mut self, handle: RequestHandle, message: &str) {
-        let waiting = self.deferred.open.iter_mut();
-        let mut waiting = waiting.filter(|waiting| waiting.handle == handle);
-        let Some(waiting) = waiting.next() else {
+        let mut requests = self.deferred.requests.iter_mut();
+        let Some(request) = requests.find(|request| request.handle == handle) else {
             return;
         };
-        let Some(progress) = &mut waiting.progress else {
+        let Some(progress) = &mut request.progress else {
             return;
         };
-        progress.said += 1;
+        progress.sent += 1;
         self.outbox.begin_frame();
         let mut sink = Sink::plain(self.outbox);
         sink.raw("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":");
         sink.object(|params| {
             params.member("progressToken", |sink| sink.id(progress.token.id()));
-            params.unsigned("progress", progress.said);
-            if waiting.revision_id.revision().progress_messages {
+            params.unsigned("progress", progress.sent);
+            if request.revision_id.revision().progress_messages {
                 params.string("message", message);
             }
         });

@@ -1,7 +1,8 @@
-//! The envelope of a stateless request: which revision it speaks, and what its client can do.
+//! The envelope of a stateless request: its revision, and the capabilities of its client.
 //!
-//! The era is decided by each request alone (2026-07-28, Base Protocol, Versioning): what has an
-//! envelope is served by it, what has none by the handshake. Neither pins the process.
+//! Each request alone decides its era (2026-07-28, Base Protocol, Versioning): a request with an
+//! envelope is stateless, a request without one belongs to the handshake session. Neither kind
+//! influences the other.
 
 use super::errors::{RpcError, RpcErrorCode, RpcErrorData};
 use super::revision::RevisionId;
@@ -10,7 +11,7 @@ use crate::wire::message::Request;
 
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
-/// The member of an envelope in which a client says who it is.
+/// The member of an envelope that names the client.
 pub const CLIENT: &str = "io.modelcontextprotocol/clientInfo";
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
@@ -25,25 +26,26 @@ const LOG_LEVELS: [&str; 8] = [
     "emergency",
 ];
 
-/// What a stateless request says of itself.
+/// The `_meta` members that every stateless request carries.
 #[derive(Debug, Clone, Copy)]
 pub struct Envelope<'a> {
-    /// The revision that it speaks.
+    /// The revision of the request.
     pub revision_id: RevisionId,
-    /// What its client can do.
+    /// The capabilities of the client.
     pub capabilities: Object<'a>,
 }
 
 impl<'a> Envelope<'a> {
     /// The envelope of a request, if it has one.
     ///
-    /// An `initialize` that names a version in its parameters is a handshake, whatever its
-    /// metadata says: clients that know both eras send both.
+    /// An `initialize` that names a version in its parameters opens a handshake session, whatever
+    /// its metadata says: clients that know both eras send both.
     ///
     /// # Errors
     ///
-    /// The version is judged first, so that a client of a later revision learns which ones are
-    /// served, even if its envelope looks otherwise. Who the client is may be left out.
+    /// If a member of the envelope is missing, repeated or not valid. The version is checked first,
+    /// so that a client of a later revision learns which versions are served, whatever the rest of
+    /// its envelope looks like. The client's name may be left out.
     pub fn parse(request: &Request<'a>) -> Result<Option<Self>, RpcError<'a>> {
         let Some(Value::Object(params)) = request.params else {
             return Ok(None);
@@ -51,21 +53,21 @@ impl<'a> Envelope<'a> {
         if request.method == "initialize" && params.get("protocolVersion").is_some() {
             return Ok(None);
         }
-        match params.take(["_meta"]).map_err(twice)? {
-            [Some(Value::Object(meta))] => Self::within(meta),
+        match params.take(["_meta"]).map_err(repeated_member)? {
+            [Some(Value::Object(meta))] => Self::from_meta(meta),
             _ => Ok(None),
         }
     }
 
-    fn within(meta: Object<'a>) -> Result<Option<Self>, RpcError<'a>> {
+    fn from_meta(meta: Object<'a>) -> Result<Option<Self>, RpcError<'a>> {
         let [version, capabilities, client, log_level] = meta
             .take([VERSION, CAPABILITIES, CLIENT, LOG_LEVEL])
-            .map_err(twice)?;
+            .map_err(repeated_member)?;
         let version = match version {
             Some(Value::String(version)) => version,
             None if capabilities.is_none() && client.is_none() => return Ok(None),
             _ => {
-                return Err(RpcError::params(
+                return Err(RpcError::invalid_params(
                     "the envelope's protocolVersion must be a string",
                 ));
             }
@@ -80,7 +82,7 @@ impl<'a> Envelope<'a> {
         let capabilities =
             capabilities
                 .and_then(|value| value.as_object())
-                .ok_or(RpcError::params(
+                .ok_or(RpcError::invalid_params(
                     "the envelope's clientCapabilities must be an object",
                 ))?;
         if let Some(level) = log_level
@@ -88,7 +90,9 @@ impl<'a> Envelope<'a> {
                 .as_str()
                 .is_some_and(|level| LOG_LEVELS.contains(&level))
         {
-            return Err(RpcError::params("the envelope's logLevel is unknown"));
+            return Err(RpcError::invalid_params(
+                "the envelope's logLevel is unknown",
+            ));
         }
         Ok(Some(Self {
             revision_id,
@@ -96,8 +100,8 @@ impl<'a> Envelope<'a> {
         }))
     }
 
-    /// Whether the client has a capability, or an extension if the name has a slash.
-    pub fn can(&self, name: &str) -> bool {
+    /// Whether the client declares a capability. A name with a slash is that of an extension.
+    pub fn has_capability(&self, name: &str) -> bool {
         let found = if name.contains('/') {
             let extensions = self.capabilities.get("extensions");
             extensions.and_then(|value| value.as_object()?.get(name))
@@ -108,6 +112,6 @@ impl<'a> Envelope<'a> {
     }
 }
 
-fn twice(_: DuplicateMember) -> RpcError<'static> {
-    RpcError::params("a member of params or of the envelope is given more than once")
+fn repeated_member(_: DuplicateMember) -> RpcError<'static> {
+    RpcError::invalid_params("a member of params or of the envelope is given more than once")
 }

@@ -1,15 +1,15 @@
 //! Protocol errors: JSON-RPC error replies.
 //!
-//! An error whose request could not be read has no `id` member. The schemas since 2025-11-25 make
-//! it optional there; `null` is valid in none of them, and an invented id would name another
-//! request.
+//! An error reply to a request whose id could not be read has no `id` member. The schemas since
+//! 2025-11-25 make `id` optional in errors; `null` is not valid in any schema, and an invented id
+//! would name another request.
 
 use super::revision::stateless_versions;
 use crate::wire::message::Id;
 use crate::wire::outbox::Outbox;
 use crate::wire::writer::{self, ObjectWriter, Sink};
 
-/// The error codes that are used (2025-11-25, Base Protocol, and JSON-RPC 2.0, section 5.1).
+/// The error codes that this server sends (2025-11-25, Base Protocol, and JSON-RPC 2.0, section 5.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(i64)]
 pub enum RpcErrorCode {
@@ -17,11 +17,11 @@ pub enum RpcErrorCode {
     Parse = -32700,
     /// The JSON is not a message, or the message may not come now.
     InvalidRequest = -32600,
-    /// The method is not served.
+    /// The server does not have the method.
     MethodNotFound = -32601,
-    /// The parameters are not what the method takes.
+    /// The parameters are not valid for the method.
     InvalidParams = -32602,
-    /// The reply cannot be given.
+    /// The server could not complete the result.
     Internal = -32603,
     /// The request needs a capability that its client did not declare (2026-07-28).
     MissingCapability = -32021,
@@ -32,26 +32,26 @@ pub enum RpcErrorCode {
 /// Why a result that a tool has begun is not sent.
 pub const SPOILT_RESULT: &str = "the result is too long or cannot be formatted";
 
-/// What an error says to a program.
+/// The `data` of an error, for programs.
 #[derive(Debug, Clone, Copy)]
 pub enum RpcErrorData<'a> {
     /// The versions that an envelope may name.
     SupportedVersions,
-    /// Those, and the one that was named.
+    /// The versions that an envelope may name, and the version that it names.
     UnsupportedVersion {
-        /// As the client has it.
+        /// The version that the envelope names.
         requested: &'a str,
     },
-    /// The capability that is needed; the extension, if its name has a slash.
+    /// The capability that is needed. A name with a slash is that of an extension.
     MissingCapability(&'a str),
 }
 
 impl RpcErrorData<'_> {
     fn write(self, object: &mut ObjectWriter<'_>) {
         match self {
-            Self::SupportedVersions => supported(object),
+            Self::SupportedVersions => supported_versions(object),
             Self::UnsupportedVersion { requested } => {
-                supported(object);
+                supported_versions(object);
                 object.string("requested", requested);
             }
             Self::MissingCapability(name) => object.object("requiredCapabilities", |needed| {
@@ -65,7 +65,7 @@ impl RpcErrorData<'_> {
     }
 }
 
-fn supported(object: &mut ObjectWriter<'_>) {
+fn supported_versions(object: &mut ObjectWriter<'_>) {
     object.array("supported", |list| {
         for version in stateless_versions() {
             list.string(version);
@@ -73,22 +73,22 @@ fn supported(object: &mut ObjectWriter<'_>) {
     });
 }
 
-/// A protocol error: a code, what is wrong, and a word of the client's own to point at.
+/// A protocol error.
 #[derive(Debug, Clone, Copy)]
 pub struct RpcError<'a> {
-    /// Which kind of error.
+    /// The kind of the error.
     pub code: RpcErrorCode,
-    /// What is wrong, in words.
+    /// What is wrong, as a sentence.
     pub message: &'static str,
-    /// What of the client's own text is meant; its start is repeated behind the message, without
+    /// The text of the client that is wrong. Its start is repeated behind the message, without
     /// control characters.
     pub quote: Option<&'a str>,
-    /// What is said to a program.
+    /// The details for programs.
     pub data: Option<RpcErrorData<'a>>,
 }
 
 impl<'a> RpcError<'a> {
-    /// An error that a fixed sentence says in full.
+    /// An error without a quote and without data.
     pub fn new(code: RpcErrorCode, message: &'static str) -> Self {
         Self {
             code,
@@ -98,7 +98,7 @@ impl<'a> RpcError<'a> {
         }
     }
 
-    /// An error that repeats the start of a client's word.
+    /// An error that repeats the start of a client's text.
     pub fn quoting(code: RpcErrorCode, message: &'static str, quote: &'a str) -> Self {
         Self {
             quote: Some(quote),
@@ -106,8 +106,8 @@ impl<'a> RpcError<'a> {
         }
     }
 
-    /// A capability, or an extension, that the client did not declare.
-    pub fn lacking(name: &'static str) -> Self {
+    /// The client did not declare a capability or an extension.
+    pub fn missing_capability(name: &'static str) -> Self {
         Self {
             data: Some(RpcErrorData::MissingCapability(name)),
             ..Self::new(
@@ -117,14 +117,14 @@ impl<'a> RpcError<'a> {
         }
     }
 
-    /// Parameters that are not what the method takes.
-    pub fn params(message: &'static str) -> Self {
+    /// The parameters are not valid for the method.
+    pub fn invalid_params(message: &'static str) -> Self {
         Self::new(RpcErrorCode::InvalidParams, message)
     }
 }
 
-/// Begins a reply, up to its result.
-pub fn begin_result(outbox: &mut Outbox, id: Id<'_>) {
+/// Begins a reply: writes it up to its result.
+pub fn begin_reply(outbox: &mut Outbox, id: Id<'_>) {
     let mut sink = Sink::plain(outbox);
     sink.raw("{\"jsonrpc\":\"2.0\",\"id\":");
     sink.id(id);

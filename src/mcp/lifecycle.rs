@@ -1,31 +1,32 @@
-//! `initialize`: opens a session and agrees on its revision.
+//! `initialize`: opens a handshake session and negotiates its revision.
 
 use super::errors::RpcError;
 use super::revision::RevisionId;
 use crate::wire::json::{Object, Value};
 
-/// The revision that an `initialize` leads to, and the name and version of its client.
+/// Reads the parameters of `initialize`: returns the negotiated revision, and the client's name and
+/// version.
 ///
 /// # Errors
 ///
-/// What the schema requires must be there and of its type; what it leaves open is not looked at,
-/// so that members of later revisions do no harm.
+/// If a required member is missing or of the wrong type. Optional members are not looked at, so that
+/// members of later revisions do no harm.
 pub fn initialize<'a>(
     params: Option<Object<'a>>,
 ) -> Result<(RevisionId, (&'a str, &'a str)), RpcError<'static>> {
-    let params = params.ok_or(RpcError::params("initialize needs params"))?;
+    let params = params.ok_or(RpcError::invalid_params("initialize needs params"))?;
     let [version, capabilities, client] = params
         .take(["protocolVersion", "capabilities", "clientInfo"])
-        .map_err(|_| RpcError::params("a member of params is given more than once"))?;
+        .map_err(|_| RpcError::invalid_params("a member of params is given more than once"))?;
     let version = version
         .and_then(|value| value.as_str())
-        .ok_or(RpcError::params("protocolVersion must be a string"))?;
+        .ok_or(RpcError::invalid_params("protocolVersion must be a string"))?;
     capabilities
         .and_then(|value| value.as_object())
-        .ok_or(RpcError::params("capabilities must be an object"))?;
+        .ok_or(RpcError::invalid_params("capabilities must be an object"))?;
     let client = client
         .and_then(|value| value.as_object())
-        .ok_or(RpcError::params("clientInfo must be an object"))?;
+        .ok_or(RpcError::invalid_params("clientInfo must be an object"))?;
     match client.take(["name", "version"]) {
         Ok(
             [
@@ -33,11 +34,11 @@ pub fn initialize<'a>(
                 Some(Value::String(client_version)),
             ],
         ) => Ok((RevisionId::negotiated(version), (name, client_version))),
-        Ok([Some(Value::String(_)), _]) => {
-            Err(RpcError::params("clientInfo.version must be a string"))
-        }
-        Ok(_) => Err(RpcError::params("clientInfo.name must be a string")),
-        Err(_) => Err(RpcError::params(
+        Ok([Some(Value::String(_)), _]) => Err(RpcError::invalid_params(
+            "clientInfo.version must be a string",
+        )),
+        Ok(_) => Err(RpcError::invalid_params("clientInfo.name must be a string")),
+        Err(_) => Err(RpcError::invalid_params(
             "a member of clientInfo is given more than once",
         )),
     }

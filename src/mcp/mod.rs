@@ -1,11 +1,12 @@
-//! What messages mean. No bytes of a stream, no I/O, no clock.
+//! The Model Context Protocol: what messages mean. It does no I/O and knows no clock.
 //!
 //! In the order in which a message meets them: [`session`] takes one message and writes at most
-//! one reply, [`envelope`] tells a stateless request from one of the handshake, [`lifecycle`]
-//! opens a session, [`tools`] lists and calls, [`subscriptions`] stay open, a [`delegate`] answers
-//! later. [`owned`] words outlive their frame. [`revision`] holds, as data, what the revisions of
-//! the protocol differ in; [`tool`] is what a tool is and may do, [`prepared`] what it always
-//! answers; [`catalog`] holds the replies that are built once; [`errors`] writes protocol errors.
+//! one reply, [`envelope`] tells a stateless request from a request of a handshake session,
+//! [`lifecycle`] opens a session, [`tools`] lists and calls the tools, [`subscriptions`] keeps the
+//! open subscriptions, [`delegate`] answers requests later, [`owned`] keeps ids and short texts
+//! longer than their frame. [`revision`] holds the differences between the revisions of the
+//! protocol as data; [`tool`] is the interface of a tool, [`prepared`] an answer that is always the
+//! same; [`catalog`] holds the results that are built once; [`errors`] writes protocol errors.
 
 pub mod catalog;
 pub mod delegate;

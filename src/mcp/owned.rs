@@ -1,4 +1,4 @@
-//! Words that outlive their frame, in memory that is claimed once.
+//! Copies of ids and short texts that outlive their frame, without a heap allocation.
 
 use crate::limits::OWNED_ID_BYTES_MAX;
 use crate::wire::message::Id;
@@ -7,21 +7,21 @@ use crate::wire::writer::start_of;
 /// An id that outlives its frame.
 #[derive(Debug, Clone, Copy)]
 pub enum OwnedId {
-    /// Text of at most [`OWNED_ID_BYTES_MAX`] bytes.
+    /// A string of at most [`OWNED_ID_BYTES_MAX`] bytes.
     Text {
-        /// The text, and bytes without meaning behind it.
+        /// The string, and unused bytes behind it.
         bytes: [u8; OWNED_ID_BYTES_MAX],
-        /// How many of them are the text.
+        /// The length of the string.
         len: usize,
     },
     /// An integer without a sign.
     Unsigned(u64),
-    /// An integer with a minus sign.
+    /// An integer with a minus sign, -0 included.
     Signed(i64),
 }
 
 impl OwnedId {
-    /// A copy of an id, if it is short enough to be kept.
+    /// A copy of an id; none if the id is too long.
     pub fn new(id: Id<'_>) -> Option<Self> {
         Some(match id {
             Id::Unsigned(number) => Self::Unsigned(number),
@@ -35,7 +35,7 @@ impl OwnedId {
         })
     }
 
-    /// The id that was kept.
+    /// The id.
     pub fn id(&self) -> Id<'_> {
         match self {
             Self::Unsigned(number) => Id::Unsigned(*number),
@@ -56,13 +56,13 @@ pub struct InlineString<const BYTES: usize> {
 }
 
 impl<const BYTES: usize> InlineString<BYTES> {
-    /// No text.
+    /// The empty text.
     pub const EMPTY: Self = Self {
         bytes: [0; BYTES],
         len: 0,
     };
 
-    /// Keeps the start of a text.
+    /// A copy of as much of a text as fits.
     pub fn new(text: &str) -> Self {
         let mut short = Self::EMPTY;
         short.push(text);
@@ -77,13 +77,13 @@ impl<const BYTES: usize> InlineString<BYTES> {
         self.len = end;
     }
 
-    /// The text that was kept.
+    /// The text.
     pub fn as_str(&self) -> &str {
         let text = std::str::from_utf8(&self.bytes[..self.len]);
         text.expect("it was cut between two characters")
     }
 
-    /// Whether there is none.
+    /// Whether the text is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

@@ -1,16 +1,17 @@
-//! The revisions of the protocol, and what each one changes, as data.
+//! The revisions of the protocol, and the differences between them, as data.
 //!
-//! A new revision is one more row here, and the code for what no earlier one had.
+//! A new revision is one more row, and code for the features that no earlier revision has. No other
+//! module compares versions.
 
-/// What a revision knows. Every reply holds exactly the members that its revision names.
+/// The features of a revision. Every reply holds exactly the members that its revision names.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Revision {
     /// The `protocolVersion` string.
     pub version: &'static str,
-    /// Each request names the revision in an envelope of its own and stands alone; there is no
-    /// handshake (since 2026-07-28, Base Protocol, Statelessness).
+    /// Each request names the revision in its envelope; there is no handshake (since 2026-07-28,
+    /// Base Protocol, Statelessness).
     pub stateless: bool,
-    /// An array of messages may stand on one line (2025-03-26, Base Protocol, Batching).
+    /// A line may be an array of messages (2025-03-26, Base Protocol, Batching).
     pub batches: bool,
     /// Progress notifications have a `message` (since 2025-03-26, Utilities, Progress).
     pub progress_messages: bool,
@@ -27,7 +28,7 @@ pub struct Revision {
     pub tool_execution: bool,
 }
 
-/// What the first revision knows; the others are told by what they add.
+/// The first revision. The others are written as what they add to it.
 const FIRST: Revision = Revision {
     version: "2024-11-05",
     stateless: false,
@@ -90,21 +91,22 @@ impl RevisionId {
         (0..REVISIONS.len()).map(Self)
     }
 
-    /// The revision to answer an `initialize` with: the one that is asked for, if it has a
-    /// handshake, else the newest that has. An unknown wish is no error (2025-11-25, Lifecycle,
-    /// Version Negotiation).
-    pub fn negotiated(wish: &str) -> Self {
+    /// The revision to answer an `initialize` with: the requested revision if it has a handshake,
+    /// else the newest revision that has one. An unknown version is not an error (2025-11-25,
+    /// Lifecycle, Version Negotiation).
+    pub fn negotiated(requested: &str) -> Self {
         let mut newest = Self(0);
         for revision_id in Self::all().filter(|revision_id| !revision_id.revision().stateless) {
             newest = revision_id;
-            if revision_id.revision().version == wish {
+            if revision_id.revision().version == requested {
                 break;
             }
         }
         newest
     }
 
-    /// The revision that an envelope names. One with a handshake cannot be had without it.
+    /// The stateless revision that an envelope names. A revision with a handshake is not served to a
+    /// request with an envelope.
     pub fn stateless(version: &str) -> Option<Self> {
         Self::all().find(|revision_id| {
             let revision = revision_id.revision();
@@ -112,12 +114,12 @@ impl RevisionId {
         })
     }
 
-    /// Its place in tables that run beside [`REVISIONS`].
+    /// The index in [`REVISIONS`], and in tables of the same order.
     pub fn index(self) -> usize {
         self.0
     }
 
-    /// What the revision knows.
+    /// The features of the revision.
     pub fn revision(self) -> &'static Revision {
         &REVISIONS[self.0]
     }

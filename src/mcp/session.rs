@@ -1,16 +1,19 @@
-//! The session: one message in, at most one reply out.
+//! The session: one frame in, at most one line out.
+//!
+//! A request gets one reply, now or later; a notification and a response get none. The session does
+//! not know where frames come from, nor when.
 
 use bumpalo::Bump;
 
 use super::catalog::{Catalog, Info};
-use super::delegate::{Deferred, Delegate, DelegatedRequest, Replies, RequestKind, TASKS};
+use super::delegate::{DeferredRequests, Delegate, DelegatedRequest, Replies, RequestKind, TASKS};
 use super::envelope::{self, Envelope};
-use super::errors::{self, RpcError, RpcErrorCode, RpcErrorData, begin_result};
+use super::errors::{self, RpcError, RpcErrorCode, RpcErrorData, begin_reply};
 use super::lifecycle;
 use super::revision::RevisionId;
 use super::subscriptions::{self, Subscriptions};
 use super::tool::{Call, Tool};
-use super::tools::{self, Called, Served, Tools};
+use super::tools::{self, CallContext, CallOutcome, Tools};
 use crate::limits::{
     ARENA_BYTES_MAX, ARENA_BYTES_WARM, BATCH_MESSAGES_MAX, CLIENT_INFO_BYTES_MAX, FRAME_BYTES_MAX,
     RESTING_BYTES_MAX,
@@ -24,35 +27,36 @@ use crate::wire::writer::Sink;
 const OVERSIZED: &str = "the line is longer than 1048576 bytes and was dropped";
 const _: () = assert!(FRAME_BYTES_MAX == 1_048_576);
 
-const NO_JSON: &str = "the line is not JSON";
+const NOT_JSON: &str = "the line is not JSON";
 const HEADERS: &str = "the line is not JSON: messages are one JSON text a line, without headers";
 
-/// A server's side of one conversation.
+/// The server's side of one connection.
 ///
-/// It answers at once, but for what a delegate answers later. It remembers nothing of a request but
-/// the id of an open subscription and what the reply of a delegate needs, so any other cancellation
-/// comes too late and is ignored, as the protocol allows.
+/// A request is answered at once, unless the delegate answers it later. The session remembers only
+/// the ids of open subscriptions and the requests of the delegate, so any other cancellation comes
+/// too late and is ignored, as the protocol allows.
 pub struct Session<D> {
     parser: Parser,
     arena: Bump,
     server: SessionCore<D>,
 }
 
-/// All but the buffers, so that a frame's values and the server can be borrowed side by side.
+/// The session without its buffers, so that the values of a frame and the session can be borrowed
+/// side by side.
 struct SessionCore<D> {
     catalog: Catalog,
     tools: Tools,
-    /// The revision that was agreed on; none before the first good `initialize`.
+    /// The revision that was negotiated; none before the first valid `initialize`.
     agreed: Option<RevisionId>,
-    /// The name and version of the client of the last good `initialize`, for the delegate.
-    client: (ClientWord, ClientWord),
+    /// The client's name and version from the last valid `initialize`, for the delegate.
+    client: (ClientText, ClientText),
     subscriptions: Subscriptions,
-    deferred: Deferred,
+    deferred: DeferredRequests,
     delegate: D,
 }
 
-/// What a client says of itself.
-type ClientWord = InlineString<CLIENT_INFO_BYTES_MAX>;
+/// A client's name or version.
+type ClientText = InlineString<CLIENT_INFO_BYTES_MAX>;
 
 impl<D> std::fmt::Debug for Session<D> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -85,40 +89,41 @@ impl<D: Delegate> Session<D> {
                 catalog: Catalog::new(info, &specs, page_tools, extensions, scratch),
                 tools,
                 agreed: None,
-                client: (ClientWord::EMPTY, ClientWord::EMPTY),
+                client: (ClientText::EMPTY, ClientText::EMPTY),
                 subscriptions: Subscriptions::new(),
-                deferred: Deferred::new(),
+                deferred: DeferredRequests::new(),
                 delegate,
             },
         }
     }
 
-    /// Serves one frame: the first `bytes` bytes of `frame`, with the parser's padding behind
-    /// them. The frame is parsed in place. Writes at most one line into the outbox.
-    pub fn handle_frame(&mut self, frame: &mut [u8], bytes: usize, outbox: &mut Outbox) {
+    /// Serves one frame: the first `bytes` bytes of `frame`. The parser's padding follows them. The
+    /// frame is parsed in place. Writes at most one line into the outbox.
+    pub fn serve_frame(&mut self, frame: &mut [u8], bytes: usize, outbox: &mut Outbox) {
         if is_blank(&frame[..bytes]) {
             return;
         }
-        let no_json = if has_headers(&frame[..bytes]) {
+        let fault = if has_headers(&frame[..bytes]) {
             HEADERS
         } else {
-            NO_JSON
+            NOT_JSON
         };
         outbox.begin_frame();
         match self.parser.parse(frame, bytes) {
             Ok(document) => {
-                self.server.handle(document.root(), &mut self.arena, outbox);
+                self.server
+                    .serve_document(document.root(), &mut self.arena, outbox);
                 self.parser.recycle(document);
             }
             Err(_) => {
-                errors::write(outbox, None, RpcError::new(RpcErrorCode::Parse, no_json));
+                errors::write(outbox, None, RpcError::new(RpcErrorCode::Parse, fault));
                 outbox.put(b"\n");
             }
         }
     }
 
-    /// Answers a frame that passed the bound and was not kept.
-    pub fn handle_oversized(&mut self, outbox: &mut Outbox) {
+    /// Answers a frame that was dropped because it is longer than the bound.
+    pub fn refuse_oversized(&mut self, outbox: &mut Outbox) {
         outbox.begin_frame();
         errors::write(
             outbox,
@@ -128,7 +133,7 @@ impl<D: Delegate> Session<D> {
         outbox.put(b"\n");
     }
 
-    /// Who answers later, and where the answers go.
+    /// The delegate, and the replies that it writes to.
     pub fn delegate<'s>(&'s mut self, outbox: &'s mut Outbox) -> (&'s mut D, Replies<'s>) {
         let SessionCore {
             catalog,
@@ -139,23 +144,24 @@ impl<D: Delegate> Session<D> {
         (delegate, Replies::new(deferred, catalog, outbox))
     }
 
-    /// Who answers later.
+    /// The delegate.
     pub fn delegate_ref(&self) -> &D {
         &self.server.delegate
     }
 
-    /// Whether a request was taken on and not answered yet.
+    /// Whether the delegate has requests that were not answered yet.
     pub fn has_pending_replies(&self) -> bool {
         !self.server.deferred.is_empty()
     }
 
-    /// Ends one of what is still open when no further message will come, and tells whether there
-    /// was anything.
-    pub fn conclude(&mut self, outbox: &mut Outbox) -> bool {
+    /// At the end of input: closes the subscription that was opened first and writes its result.
+    /// Returns false if none is open.
+    pub fn close_first_subscription(&mut self, outbox: &mut Outbox) -> bool {
         outbox.begin_frame();
         let (subscriptions, catalog) = (&mut self.server.subscriptions, &self.server.catalog);
-        subscriptions
-            .close_first(|id, revision_id| conclude(outbox, id, catalog.identity(revision_id)))
+        subscriptions.close_first(|id, revision_id| {
+            write_subscription_result(outbox, id, catalog.identity(revision_id))
+        })
     }
 }
 
@@ -165,7 +171,7 @@ fn new_arena() -> Bump {
     arena
 }
 
-/// Frees what a message has put into the arena, and the chunks that a large one has added.
+/// Empties the arena after a message, and frees the chunks that a large message has added.
 fn reset(arena: &mut Bump) {
     if arena.allocated_bytes() > RESTING_BYTES_MAX {
         *arena = new_arena();
@@ -188,45 +194,46 @@ fn has_headers(frame: &[u8]) -> bool {
         && frame[..HEADER.len()].eq_ignore_ascii_case(HEADER)
 }
 
-/// How a message that stands in a batch differs from one that stands alone.
+/// Whether a message is a line or an element of a batch.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum MessagePlace {
     Line,
     Batch,
 }
 
-/// What has become of a request.
-enum RequestAnswer<'a> {
+/// How a request is answered.
+enum RequestOutcome<'a> {
     /// Its result is written.
-    Result,
-    /// It was acknowledged, and its result comes when it ends.
-    Open,
-    /// It is for the delegate.
-    Delegated(&'a Delegation<'a>),
+    Written,
+    /// It opened a subscription, whose result is written when the subscription ends.
+    Subscribed,
+    /// The delegate answers it.
+    Delegated(&'a RequestToDelegate<'a>),
 }
 
-/// A request for the delegate, and how it is spoken. It lives in the arena, so that the replies
-/// that need none of it do not carry its size.
-struct Delegation<'a> {
-    ask: RequestKind<'a>,
+/// A request that goes to the delegate. It lives in the arena, so that the outcome of every other
+/// request stays small.
+struct RequestToDelegate<'a> {
+    kind: RequestKind<'a>,
     revision_id: RevisionId,
     envelope: Option<Envelope<'a>>,
 }
 
 impl<D: Delegate> SessionCore<D> {
-    fn handle(&mut self, root: Value<'_>, arena: &mut Bump, outbox: &mut Outbox) {
+    fn serve_document(&mut self, root: Value<'_>, arena: &mut Bump, outbox: &mut Outbox) {
         let start = outbox.mark();
         match root {
-            Value::Array(batch) => self.batch(batch, arena, outbox),
-            message => self.message(message, MessagePlace::Line, arena, outbox),
+            Value::Array(batch) => self.serve_batch(batch, arena, outbox),
+            message => self.serve_message(message, MessagePlace::Line, arena, outbox),
         }
         if outbox.is_mid_line(start) {
             outbox.put(b"\n");
         }
     }
 
-    /// A batch is answered by one array, of one reply to each request (JSON-RPC 2.0, section 6).
-    fn batch(&mut self, batch: Array<'_>, arena: &mut Bump, outbox: &mut Outbox) {
+    /// Answers a batch with one array, which has one reply to each request (JSON-RPC 2.0,
+    /// section 6).
+    fn serve_batch(&mut self, batch: Array<'_>, arena: &mut Bump, outbox: &mut Outbox) {
         let refuse = |outbox: &mut Outbox, fault| {
             errors::write(
                 outbox,
@@ -249,14 +256,14 @@ impl<D: Delegate> SessionCore<D> {
         outbox.put(b"[");
         let first = outbox.mark();
         for message in batch.iter() {
-            let before = outbox.mark();
+            let before_comma = outbox.mark();
             if !outbox.is_at(first) {
                 outbox.put(b",");
             }
-            let behind = outbox.mark();
-            self.message(message, MessagePlace::Batch, arena, outbox);
-            if outbox.is_at(behind) {
-                outbox.rewind(before);
+            let after_comma = outbox.mark();
+            self.serve_message(message, MessagePlace::Batch, arena, outbox);
+            if outbox.is_at(after_comma) {
+                outbox.rewind(before_comma);
             }
         }
         if outbox.is_at(first) {
@@ -266,7 +273,7 @@ impl<D: Delegate> SessionCore<D> {
         }
     }
 
-    fn message(
+    fn serve_message(
         &mut self,
         value: Value<'_>,
         place: MessagePlace,
@@ -275,10 +282,10 @@ impl<D: Delegate> SessionCore<D> {
     ) {
         match Message::from_value(value) {
             Message::Request(request) => {
-                self.request(request, place, arena, outbox);
+                self.serve_request(request, place, arena, outbox);
                 reset(arena);
             }
-            Message::Notification(notification) => self.notification(notification),
+            Message::Notification(notification) => self.receive_notification(notification),
             Message::Response => {}
             Message::Invalid { id, fault } => {
                 errors::write(
@@ -290,9 +297,9 @@ impl<D: Delegate> SessionCore<D> {
         }
     }
 
-    /// A cancellation counts in whatever era it comes. One that is malformed or names nothing that
-    /// is open is ignored, and remembered nowhere.
-    fn notification(&mut self, notification: Notification<'_>) {
+    /// Takes a cancellation, of either era. A malformed cancellation, one of a request that is not
+    /// open, and every other notification are ignored.
+    fn receive_notification(&mut self, notification: Notification<'_>) {
         if notification.method == "notifications/cancelled"
             && let Some(Value::Object(params)) = notification.params
             && let Ok([Some(id)]) = params.take(["requestId"])
@@ -305,9 +312,9 @@ impl<D: Delegate> SessionCore<D> {
         }
     }
 
-    /// Writes one reply, or has the delegate do so. A result that does not fit, or that turns out
-    /// to be an error on the way, is taken back.
-    fn request(
+    /// Writes one reply, or hands the request to the delegate. A result that does not fit is undone
+    /// and answered with an error.
+    fn serve_request(
         &mut self,
         request: Request<'_>,
         place: MessagePlace,
@@ -316,23 +323,23 @@ impl<D: Delegate> SessionCore<D> {
     ) {
         let start = outbox.mark();
         outbox.begin_result();
-        begin_result(outbox, request.id);
-        let mut answered = self.answer(request, place, arena, outbox);
-        if let Ok(RequestAnswer::Result) = answered {
+        begin_reply(outbox, request.id);
+        let mut outcome = self.dispatch(request, place, arena, outbox);
+        if let Ok(RequestOutcome::Written) = outcome {
             outbox.put(b"}");
         }
-        if !outbox.end_result() && answered.is_ok() {
-            answered = Err(RpcError::new(RpcErrorCode::Internal, errors::SPOILT_RESULT));
+        if !outbox.end_result() && outcome.is_ok() {
+            outcome = Err(RpcError::new(RpcErrorCode::Internal, errors::SPOILT_RESULT));
         }
-        match answered {
-            Ok(RequestAnswer::Result) => {}
-            Ok(RequestAnswer::Open) => {
+        match outcome {
+            Ok(RequestOutcome::Written) => {}
+            Ok(RequestOutcome::Subscribed) => {
                 outbox.rewind(start);
                 acknowledge(outbox, request.id);
             }
-            Ok(RequestAnswer::Delegated(delegation)) => {
+            Ok(RequestOutcome::Delegated(delegation)) => {
                 outbox.rewind(start);
-                let delegated = self.delegate(&request, delegation, place, outbox);
+                let delegated = self.delegate_request(&request, delegation, place, outbox);
                 if let Err(error) = delegated {
                     errors::write(outbox, Some(request.id), error);
                 }
@@ -344,13 +351,13 @@ impl<D: Delegate> SessionCore<D> {
         }
     }
 
-    /// Hands a request to the delegate. It is kept out of the way of what is answered at once.
+    /// Hands a request to the delegate. Not inlined, to keep the path of other requests short.
     #[cold]
     #[inline(never)]
-    fn delegate<'a>(
+    fn delegate_request<'a>(
         &mut self,
         request: &Request<'a>,
-        delegation: &Delegation<'a>,
+        delegation: &RequestToDelegate<'a>,
         place: MessagePlace,
         outbox: &mut Outbox,
     ) -> Result<(), RpcError<'static>> {
@@ -361,39 +368,43 @@ impl<D: Delegate> SessionCore<D> {
         let (revision_id, envelope) = (delegation.revision_id, delegation.envelope);
         let meta = params(request)?.and_then(|params| params.get("_meta")?.as_object());
         let token = meta.and_then(|meta| Id::from_value(meta.get("progressToken")?));
-        let tasks = envelope.is_some_and(|envelope| envelope.can(TASKS));
+        let tasks = envelope.is_some_and(|envelope| envelope.has_capability(TASKS));
         let handle = self.deferred.open(request.id, revision_id, tasks, token)?;
         let client = match envelope {
-            Some(_) => meta.and_then(|meta| client_words(meta.get(envelope::CLIENT)?)),
+            Some(_) => meta.and_then(|meta| name_and_version(meta.get(envelope::CLIENT)?)),
             None => Some((self.client.0.as_str(), self.client.1.as_str())),
         };
-        let ask = delegation.ask;
-        let order = DelegatedRequest { ask, client, tasks };
+        let kind = delegation.kind;
+        let delegated = DelegatedRequest {
+            kind,
+            client,
+            tasks,
+        };
         let mut replies = Replies::new(&mut self.deferred, &self.catalog, outbox);
-        self.delegate.ask(order, handle, &mut replies);
+        self.delegate.begin(delegated, handle, &mut replies);
         Ok(())
     }
 
-    /// Writes the result of a request, in the era that the request itself decides.
-    fn answer<'a>(
+    /// Writes the result of a request. The request itself decides its era.
+    fn dispatch<'a>(
         &mut self,
         request: Request<'a>,
         place: MessagePlace,
         arena: &'a Bump,
         outbox: &mut Outbox,
-    ) -> Result<RequestAnswer<'a>, RpcError<'a>> {
-        if self.subscriptions.holds(request.id) {
+    ) -> Result<RequestOutcome<'a>, RpcError<'a>> {
+        if self.subscriptions.contains(request.id) {
             let fault = "the id is that of an open subscription";
             return Err(RpcError::new(RpcErrorCode::InvalidRequest, fault));
         }
-        if self.deferred.holds(request.id) {
+        if self.deferred.contains(request.id) {
             let fault = "the id is that of a request that was not answered yet";
             return Err(RpcError::new(RpcErrorCode::InvalidRequest, fault));
         }
         match (Envelope::parse(&request)?, place) {
-            (None, _) => self.answer_handshake(request, place, arena, outbox),
+            (None, _) => self.dispatch_handshake(request, place, arena, outbox),
             (Some(envelope), MessagePlace::Line) => {
-                self.answer_stateless(request, envelope, arena, outbox)
+                self.dispatch_stateless(request, envelope, arena, outbox)
             }
             (Some(_), MessagePlace::Batch) => Err(RpcError::new(
                 RpcErrorCode::InvalidRequest,
@@ -402,14 +413,14 @@ impl<D: Delegate> SessionCore<D> {
         }
     }
 
-    /// Serves a request that is part of a session, or opens one.
-    fn answer_handshake<'a>(
+    /// Serves a request of a handshake session, or one that opens the session.
+    fn dispatch_handshake<'a>(
         &mut self,
         request: Request<'a>,
         place: MessagePlace,
         arena: &'a Bump,
         outbox: &mut Outbox,
-    ) -> Result<RequestAnswer<'a>, RpcError<'a>> {
+    ) -> Result<RequestOutcome<'a>, RpcError<'a>> {
         match (request.method, self.agreed) {
             ("initialize", _) if place == MessagePlace::Batch => {
                 let fault = "initialize must not be part of a batch";
@@ -419,7 +430,7 @@ impl<D: Delegate> SessionCore<D> {
                 let (revision_id, (name, version)) = lifecycle::initialize(params(&request)?)?;
                 self.agreed = Some(revision_id);
                 if self.delegate.has_tasks() {
-                    self.client = (ClientWord::new(name), ClientWord::new(version));
+                    self.client = (ClientText::new(name), ClientText::new(version));
                 }
                 outbox.put(self.catalog.opening(revision_id).as_bytes());
             }
@@ -428,7 +439,7 @@ impl<D: Delegate> SessionCore<D> {
                 outbox.put(b"{}");
             }
             ("server/discover" | "subscriptions/listen", _) => {
-                return Err(RpcError::params(
+                return Err(RpcError::invalid_params(
                     "the request needs an envelope in params._meta",
                 ));
             }
@@ -436,26 +447,28 @@ impl<D: Delegate> SessionCore<D> {
                 let fault = "the session is not open: send initialize first";
                 return Err(RpcError::new(RpcErrorCode::InvalidRequest, fault));
             }
-            (_, Some(revision_id)) => return self.serve(request, revision_id, None, arena, outbox),
+            (_, Some(revision_id)) => {
+                return self.dispatch_shared(request, revision_id, None, arena, outbox);
+            }
         }
-        Ok(RequestAnswer::Result)
+        Ok(RequestOutcome::Written)
     }
 
-    /// Serves a request that stands for itself.
-    fn answer_stateless<'a>(
+    /// Serves a stateless request, which has an envelope.
+    fn dispatch_stateless<'a>(
         &mut self,
         request: Request<'a>,
         envelope: Envelope<'a>,
         arena: &'a Bump,
         outbox: &mut Outbox,
-    ) -> Result<RequestAnswer<'a>, RpcError<'a>> {
+    ) -> Result<RequestOutcome<'a>, RpcError<'a>> {
         let revision_id = envelope.revision_id;
         match request.method {
             "server/discover" => outbox.put(self.catalog.opening(revision_id).as_bytes()),
             "subscriptions/listen" => {
-                subscriptions::wanted(params(&request)?)?;
+                subscriptions::check_filter(params(&request)?)?;
                 self.subscriptions.open(request.id, revision_id)?;
-                return Ok(RequestAnswer::Open);
+                return Ok(RequestOutcome::Subscribed);
             }
             "initialize" => {
                 return Err(RpcError {
@@ -463,38 +476,38 @@ impl<D: Delegate> SessionCore<D> {
                     ..not_found(request.method)
                 });
             }
-            _ => return self.serve(request, revision_id, Some(envelope), arena, outbox),
+            _ => return self.dispatch_shared(request, revision_id, Some(envelope), arena, outbox),
         }
-        Ok(RequestAnswer::Result)
+        Ok(RequestOutcome::Written)
     }
 
-    /// Serves what both eras have.
-    fn serve<'a>(
+    /// Serves the methods that both eras have.
+    fn dispatch_shared<'a>(
         &mut self,
         request: Request<'a>,
         revision_id: RevisionId,
         envelope: Option<Envelope<'a>>,
         arena: &'a Bump,
         outbox: &mut Outbox,
-    ) -> Result<RequestAnswer<'a>, RpcError<'a>> {
+    ) -> Result<RequestOutcome<'a>, RpcError<'a>> {
         match request.method {
             "tools/list" => {
                 let page = tools::list(&self.catalog, revision_id, params(&request)?)?;
                 outbox.put(page.as_bytes());
-                Ok(RequestAnswer::Result)
+                Ok(RequestOutcome::Written)
             }
             "tools/call" => {
-                let served = Served {
+                let context = CallContext {
                     revision_id,
                     envelope,
                     preamble: self.catalog.preamble(revision_id),
                     arena,
                 };
-                match self.tools.call(served, params(&request)?, outbox)? {
-                    Called::Written => Ok(RequestAnswer::Result),
-                    Called::Delegated(number, arguments) => {
-                        let ask = RequestKind::Call(number, Call { arguments, arena });
-                        Ok(delegated(ask, revision_id, envelope, arena))
+                match self.tools.call(context, params(&request)?, outbox)? {
+                    CallOutcome::Written => Ok(RequestOutcome::Written),
+                    CallOutcome::Delegated(index, arguments) => {
+                        let kind = RequestKind::Call(index, Call { arguments, arena });
+                        Ok(to_delegate(kind, revision_id, envelope, arena))
                     }
                 }
             }
@@ -508,7 +521,7 @@ impl<D: Delegate> SessionCore<D> {
     }
 }
 
-/// A method of the tasks extension, which its client must declare with each request
+/// Reads a request of the tasks extension. The client must declare the extension with each request
 /// (Tasks Extension, Capability Negotiation).
 #[cold]
 #[inline(never)]
@@ -516,25 +529,25 @@ fn task_method<'a>(
     request: &Request<'a>,
     envelope: Envelope<'a>,
     arena: &'a Bump,
-) -> Result<RequestAnswer<'a>, RpcError<'a>> {
-    let ask: fn(&'a str) -> RequestKind<'a> = match request.method {
+) -> Result<RequestOutcome<'a>, RpcError<'a>> {
+    let kind: fn(&'a str) -> RequestKind<'a> = match request.method {
         "tasks/get" => RequestKind::TaskGet,
         "tasks/update" => RequestKind::TaskUpdate,
         "tasks/cancel" => RequestKind::TaskCancel,
         method => return Err(not_found(method)),
     };
-    if !envelope.can(TASKS) {
-        return Err(RpcError::lacking(TASKS));
+    if !envelope.has_capability(TASKS) {
+        return Err(RpcError::missing_capability(TASKS));
     }
     let [task] = params(request)?
         .unwrap_or(Object::EMPTY)
         .take(["taskId"])
-        .map_err(|_| RpcError::params("taskId is given more than once"))?;
+        .map_err(|_| RpcError::invalid_params("taskId is given more than once"))?;
     let task = task
         .and_then(|task| task.as_str())
-        .ok_or(RpcError::params("taskId must be a string"))?;
-    Ok(delegated(
-        ask(task),
+        .ok_or(RpcError::invalid_params("taskId must be a string"))?;
+    Ok(to_delegate(
+        kind(task),
         envelope.revision_id,
         Some(envelope),
         arena,
@@ -543,21 +556,21 @@ fn task_method<'a>(
 
 #[cold]
 #[inline(never)]
-fn delegated<'a>(
-    ask: RequestKind<'a>,
+fn to_delegate<'a>(
+    kind: RequestKind<'a>,
     revision_id: RevisionId,
     envelope: Option<Envelope<'a>>,
     arena: &'a Bump,
-) -> RequestAnswer<'a> {
-    RequestAnswer::Delegated(arena.alloc(Delegation {
-        ask,
+) -> RequestOutcome<'a> {
+    RequestOutcome::Delegated(arena.alloc(RequestToDelegate {
+        kind,
         revision_id,
         envelope,
     }))
 }
 
-/// The name and version of a client's own description.
-fn client_words(client: Value<'_>) -> Option<(&str, &str)> {
+/// The name and the version in a client's `clientInfo`.
+fn name_and_version(client: Value<'_>) -> Option<(&str, &str)> {
     let client = client.as_object()?;
     Some((
         client.get("name")?.as_str()?,
@@ -569,7 +582,7 @@ fn not_found(method: &str) -> RpcError<'_> {
     RpcError::quoting(RpcErrorCode::MethodNotFound, "method not found", method)
 }
 
-/// Says which of the wanted notifications will come: none, since nothing ever changes.
+/// Acknowledges a subscription to no notification at all: nothing that it could report changes.
 fn acknowledge(outbox: &mut Outbox, id: Id<'_>) {
     let mut sink = Sink::plain(outbox);
     sink.raw("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/subscriptions/acknowledged\",");
@@ -578,10 +591,10 @@ fn acknowledge(outbox: &mut Outbox, id: Id<'_>) {
     sink.raw("},\"notifications\":{}}}");
 }
 
-/// Ends a subscription. Its result says nothing but which one. What the server says of itself was
-/// found to fit when the catalog was built.
-fn conclude(outbox: &mut Outbox, id: Id<'_>, identity: &str) {
-    begin_result(outbox, id);
+/// Writes the result of a subscription that has ended. The catalog has checked that `identity`
+/// fits.
+fn write_subscription_result(outbox: &mut Outbox, id: Id<'_>, identity: &str) {
+    begin_reply(outbox, id);
     let mut sink = Sink::plain(outbox);
     sink.raw("{\"resultType\":\"complete\",");
     sink.raw("\"_meta\":{");
@@ -591,11 +604,11 @@ fn conclude(outbox: &mut Outbox, id: Id<'_>, identity: &str) {
     sink.raw("}}}\n");
 }
 
-/// The parameters by name. `null` counts as none.
+/// The parameters of a request. `null` counts as no parameters.
 fn params<'a>(request: &Request<'a>) -> Result<Option<Object<'a>>, RpcError<'static>> {
     match request.params {
         None | Some(Value::Null) => Ok(None),
         Some(Value::Object(params)) => Ok(Some(params)),
-        Some(_) => Err(RpcError::params("params must be an object")),
+        Some(_) => Err(RpcError::invalid_params("params must be an object")),
     }
 }

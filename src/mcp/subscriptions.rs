@@ -1,8 +1,8 @@
-//! Open `subscriptions/listen` requests.
+//! Subscriptions: the open `subscriptions/listen` requests.
 //!
-//! What this server offers never changes while it runs, so nothing but the acknowledgement is ever
-//! sent on a subscription. It is remembered until it is cancelled or the input ends, since its id
-//! is in use until then (2026-07-28, Base Protocol, Patterns, Subscriptions).
+//! The tools of a server do not change while it runs, so a subscription gets its acknowledgement
+//! and no other notification. A subscription is remembered until it is cancelled or the input ends,
+//! since its id is in use until then (2026-07-28, Base Protocol, Patterns, Subscriptions).
 
 use super::errors::{RpcError, RpcErrorCode};
 use super::revision::RevisionId;
@@ -24,26 +24,26 @@ impl Default for Subscriptions {
 }
 
 impl Subscriptions {
-    /// None are open.
+    /// No subscriptions.
     pub fn new() -> Self {
         Self {
             open: Vec::with_capacity(SUBSCRIPTIONS_MAX),
         }
     }
 
-    /// Whether a subscription of this id is open.
+    /// Whether a subscription with this id is open.
     #[inline]
-    pub fn holds(&self, id: Id<'_>) -> bool {
+    pub fn contains(&self, id: Id<'_>) -> bool {
         self.open.iter().any(|(kept, _)| kept.id() == id)
     }
 
-    /// Opens a subscription of a revision.
+    /// Opens a subscription.
     ///
     /// # Errors
     ///
-    /// If there are too many, or the id is too long to be kept.
+    /// If too many subscriptions are open, or the id is too long to be kept.
     pub fn open(&mut self, id: Id<'_>, revision_id: RevisionId) -> Result<(), RpcError<'static>> {
-        assert!(!self.holds(id), "an id in use is refused before");
+        assert!(!self.contains(id), "an id in use is refused before");
         if self.open.len() == SUBSCRIPTIONS_MAX {
             return Err(RpcError::new(
                 RpcErrorCode::Internal,
@@ -58,12 +58,12 @@ impl Subscriptions {
         Ok(())
     }
 
-    /// Closes a subscription, if it is open.
+    /// Closes the subscription with this id, if it is open.
     pub fn cancel(&mut self, id: Id<'_>) {
         self.open.retain(|(kept, _)| kept.id() != id);
     }
 
-    /// Closes the one that was opened first, and tells whether there was one.
+    /// Closes the subscription that was opened first. Returns false if none is open.
     pub fn close_first(&mut self, close: impl FnOnce(Id<'_>, RevisionId)) -> bool {
         if self.open.is_empty() {
             return false;
@@ -74,20 +74,20 @@ impl Subscriptions {
     }
 }
 
-/// Holds the filter of a subscription to its shape. Which notifications it wants does not matter:
-/// none will come.
+/// Checks the filter of a subscription. Which notifications it selects does not matter: none will
+/// come.
 ///
 /// # Errors
 ///
-/// If `notifications` is not there, or is no object, or a known member of it is of another type.
-pub fn wanted(params: Option<Object<'_>>) -> Result<(), RpcError<'static>> {
+/// If `notifications` is missing or is not an object, or a known member of it is of the wrong type.
+pub fn check_filter(params: Option<Object<'_>>) -> Result<(), RpcError<'static>> {
     let [filter] = params
         .unwrap_or(Object::EMPTY)
         .take(["notifications"])
-        .map_err(|_| RpcError::params("notifications is given more than once"))?;
+        .map_err(|_| RpcError::invalid_params("notifications is given more than once"))?;
     let filter = filter
         .and_then(|filter| filter.as_object())
-        .ok_or(RpcError::params("notifications must be an object"))?;
+        .ok_or(RpcError::invalid_params("notifications must be an object"))?;
     for (name, value) in filter.iter() {
         let fits = match name {
             "toolsListChanged" | "promptsListChanged" | "resourcesListChanged" => {
@@ -97,7 +97,7 @@ pub fn wanted(params: Option<Object<'_>>) -> Result<(), RpcError<'static>> {
             _ => true,
         };
         if !fits {
-            return Err(RpcError::params(
+            return Err(RpcError::invalid_params(
                 "a member of notifications is of the wrong type",
             ));
         }
@@ -129,14 +129,14 @@ mod tests {
         subscriptions.cancel(Id::String("1"));
         subscriptions.cancel(Id::String("2"));
         assert_eq!(
-            ids.map(|id| subscriptions.holds(id)),
+            ids.map(|id| subscriptions.contains(id)),
             [true, false, true, true]
         );
         assert!(subscriptions.close_first(|id, _| assert_eq!(id, Id::Unsigned(1))));
         assert!(subscriptions.close_first(|id, _| assert_eq!(id, Id::Signed(-1))));
         assert!(subscriptions.close_first(|id, _| assert_eq!(id, Id::String(""))));
         assert!(!subscriptions.close_first(|_, _| unreachable!()));
-        assert!(!subscriptions.holds(Id::Unsigned(1)));
+        assert!(!subscriptions.contains(Id::Unsigned(1)));
     }
 
     #[test]

@@ -1,4 +1,6 @@
 //! `tools/list` and `tools/call`.
+//!
+//! A tool checks its own arguments; this module checks the shape of the request alone.
 
 use super::catalog::Catalog;
 use super::envelope::Envelope;
@@ -9,11 +11,11 @@ use crate::wire::json::{Object, Value};
 use crate::wire::outbox::Outbox;
 use bumpalo::Bump;
 
-/// The page of `tools/list` that is asked for.
+/// The requested page of `tools/list`.
 ///
 /// # Errors
 ///
-/// A cursor that was never handed out is refused: a client that pages on with it would loop.
+/// If the cursor is not one of this server. A client that went on from a wrong page would loop.
 pub fn list<'c>(
     catalog: &'c Catalog,
     revision_id: RevisionId,
@@ -22,15 +24,17 @@ pub fn list<'c>(
     let [cursor] = params
         .unwrap_or(Object::EMPTY)
         .take(["cursor"])
-        .map_err(|_| RpcError::params("cursor is given more than once"))?;
+        .map_err(|_| RpcError::invalid_params("cursor is given more than once"))?;
     let cursor = match cursor {
         None | Some(Value::Null) => None,
         Some(Value::String(cursor)) => Some(cursor),
-        Some(_) => return Err(RpcError::params("cursor must be a string")),
+        Some(_) => return Err(RpcError::invalid_params("cursor must be a string")),
     };
     catalog
         .page(revision_id, cursor)
-        .ok_or(RpcError::params("cursor is not one that was handed out"))
+        .ok_or(RpcError::invalid_params(
+            "cursor is not one that was handed out",
+        ))
 }
 
 /// The tools of a server.
@@ -41,23 +45,23 @@ pub struct Tools {
 struct ToolEntry {
     name: CowText,
     needs: Option<&'static str>,
-    server: By,
+    handler: ToolHandler,
 }
 
-/// By whom a tool is served.
-enum By {
-    /// By itself, at once.
+/// What answers the calls of a tool.
+enum ToolHandler {
+    /// The tool itself, at once.
     Tool(Box<dyn Tool>),
-    /// By the delegate, who knows it by this number.
+    /// The delegate, which knows the tool by this index.
     Delegate(usize),
 }
 
-/// What has become of a call.
+/// How a call is answered.
 #[derive(Debug)]
-pub enum Called<'a> {
-    /// Its result is written.
+pub enum CallOutcome<'a> {
+    /// The result is written.
     Written,
-    /// It is for the delegate.
+    /// The delegate answers: the index of its tool, and the arguments.
     Delegated(usize, Object<'a>),
 }
 
@@ -68,59 +72,60 @@ impl std::fmt::Debug for Tools {
     }
 }
 
-/// What a call is served with, beside the tools.
+/// The request around a call.
 #[derive(Debug, Clone, Copy)]
-pub struct Served<'a> {
-    /// The revision that is spoken.
+pub struct CallContext<'a> {
+    /// The revision of the request.
     pub revision_id: RevisionId,
-    /// What a stateless request says of itself.
+    /// The envelope of a stateless request.
     pub envelope: Option<Envelope<'a>>,
-    /// What the result starts with.
+    /// The members that the result starts with.
     pub preamble: &'a str,
     /// Scratch memory of the frame.
     pub arena: &'a Bump,
 }
 
 impl Tools {
-    /// Tools, those of the delegate behind them, and what each says of itself.
+    /// The tools of the server and then those of the delegate, and the specs of all of them.
     pub fn new(tools: Vec<Box<dyn Tool>>, delegated: Vec<ToolSpec>) -> (Self, Vec<ToolSpec>) {
         let mut specs: Vec<ToolSpec> = tools.iter().map(|tool| tool.spec()).collect();
         specs.extend(delegated.iter().cloned());
-        let own = tools.into_iter().map(By::Tool);
-        let servers = own.chain((0..delegated.len()).map(By::Delegate));
-        let entries = servers.zip(&specs).map(|(server, spec)| ToolEntry {
+        let own = tools.into_iter().map(ToolHandler::Tool);
+        let handlers = own.chain((0..delegated.len()).map(ToolHandler::Delegate));
+        let entries = handlers.zip(&specs).map(|(handler, spec)| ToolEntry {
             name: spec.name.clone(),
             needs: spec.needs,
-            server,
+            handler,
         });
         let entries = entries.collect();
         (Self { entries }, specs)
     }
 
-    /// Calls a tool, which writes its result into the outbox, unless it is the delegate's.
+    /// Calls a tool, which writes its result into the outbox. A tool of the delegate is not called
+    /// here: the outcome names it.
     ///
     /// # Errors
     ///
-    /// A call of no known shape, or of an unknown tool, or without what the tool needs. What is
-    /// wrong with a tool's arguments is for the tool to say, as a result that the model sees
-    /// (2025-11-25, Tools, Error Handling).
+    /// If the parameters are malformed, the tool is unknown, or the client lacks a capability that
+    /// the tool needs. Wrong arguments are not a protocol error: the tool reports them in a result
+    /// that the model sees (2025-11-25, Tools, Error Handling).
     pub fn call<'a>(
         &mut self,
-        served: Served<'_>,
+        context: CallContext<'_>,
         params: Option<Object<'a>>,
         outbox: &mut Outbox,
-    ) -> Result<Called<'a>, RpcError<'a>> {
+    ) -> Result<CallOutcome<'a>, RpcError<'a>> {
         let [name, arguments] = params
             .unwrap_or(Object::EMPTY)
             .take(["name", "arguments"])
-            .map_err(|_| RpcError::params("a member of params is given more than once"))?;
+            .map_err(|_| RpcError::invalid_params("a member of params is given more than once"))?;
         let name = name
             .and_then(|value| value.as_str())
-            .ok_or(RpcError::params("name must be a string"))?;
+            .ok_or(RpcError::invalid_params("name must be a string"))?;
         let arguments = match arguments {
             None | Some(Value::Null) => Object::EMPTY,
             Some(Value::Object(arguments)) => arguments,
-            Some(_) => return Err(RpcError::params("arguments must be an object")),
+            Some(_) => return Err(RpcError::invalid_params("arguments must be an object")),
         };
         let entry = self.entries.iter_mut().find(|entry| entry.name == name);
         let entry = entry.ok_or(RpcError::quoting(
@@ -128,19 +133,19 @@ impl Tools {
             "unknown tool",
             name,
         ))?;
-        if let (Some(envelope), Some(needs)) = (served.envelope, entry.needs)
-            && !envelope.can(needs)
+        if let (Some(envelope), Some(needs)) = (context.envelope, entry.needs)
+            && !envelope.has_capability(needs)
         {
-            return Err(RpcError::lacking(needs));
+            return Err(RpcError::missing_capability(needs));
         }
-        match &mut entry.server {
-            By::Tool(tool) => {
-                let revision = served.revision_id.revision();
-                let reply = Reply::new(outbox, revision, served.preamble);
-                let _: Answered<'_> = tool.call(Call::new(arguments, served.arena), reply);
-                Ok(Called::Written)
+        match &mut entry.handler {
+            ToolHandler::Tool(tool) => {
+                let revision = context.revision_id.revision();
+                let reply = Reply::new(outbox, revision, context.preamble);
+                let _: Answered<'_> = tool.call(Call::new(arguments, context.arena), reply);
+                Ok(CallOutcome::Written)
             }
-            By::Delegate(number) => Ok(Called::Delegated(*number, arguments)),
+            ToolHandler::Delegate(index) => Ok(CallOutcome::Delegated(*index, arguments)),
         }
     }
 }

@@ -27,8 +27,8 @@ const MUTANTS: [Mutant; 24] = [
     Mutant {
         name: "an id is taken from the previous frame",
         file: "mcp/errors.rs",
-        find: "pub fn begin_result(outbox: &mut Outbox, id: Id<'_>) {",
-        replace: "pub fn begin_result(outbox: &mut Outbox, id: Id<'_>) {
+        find: "pub fn begin_reply(outbox: &mut Outbox, id: Id<'_>) {",
+        replace: "pub fn begin_reply(outbox: &mut Outbox, id: Id<'_>) {
             thread_local!(static LAST: std::cell::Cell<u64> = const { std::cell::Cell::new(0) });
             let id = match id {
                 Id::Unsigned(number) => Id::Unsigned(LAST.replace(number)),

@@ -32,8 +32,9 @@ pub fn body(data: &[u8]) {
                 (found, wanted) => panic!("{found:?} is not {wanted:?}"),
             }
             let envelope = Envelope::parse(&request);
-            let found = envelope
-                .map(|envelope| envelope.map(|envelope| PROBES.map(|name| envelope.can(name))));
+            let found = envelope.map(|envelope| {
+                envelope.map(|envelope| PROBES.map(|name| envelope.has_capability(name)))
+            });
             let found = found.map_err(|error| error.code as i64);
             assert_eq!(found, envelope_of(request.method, params.first().copied()));
         }

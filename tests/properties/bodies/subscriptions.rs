@@ -31,7 +31,7 @@ pub fn body(data: &[u8]) {
     for &[deed, byte] in steps {
         with_id(byte, |id| {
             let at = set.iter().position(|open| *open == owned(id));
-            assert_eq!(subscriptions.holds(id), at.is_some());
+            assert_eq!(subscriptions.contains(id), at.is_some());
             match (deed % 8, at) {
                 (0, _) => close(&mut subscriptions, &mut set),
                 (1..=2, at) => {

@@ -330,6 +330,47 @@ pub const GATE_TIMEOUT_S: u64 = 600;
 /// An agent's summary of its work, and an agent's question.
 pub const TASK_SUMMARY_BYTES_MAX: usize = 4 << 10;
 
+/// A word of a record, such as a commit or the name of a gate, as it stands there.
+pub const RECORD_WORD_BYTES_MAX: usize = 128;
+
+/// A path or an argument in a record, as it stands there.
+pub const RECORD_PATH_BYTES_MAX: usize = 1 << 10;
+
+/// The message of a record's error, as it stands there.
+pub const RECORD_SENTENCE_BYTES_MAX: usize = 1 << 10;
+
+/// A warning of a record, as it stands there.
+pub const RECORD_WARNING_BYTES_MAX: usize = 512;
+
+/// Warnings of a record, those that count what was left out of its lists included.
+pub const RECORD_WARNINGS_MAX: usize = 16;
+
+/// Arguments of one gate in a record.
+pub const RECORD_ARGUMENTS_MAX: usize = 64;
+
+/// All of a record but its lists: a summary and a question, the message of its error, three paths,
+/// four words, and what stands around them.
+pub const RECORD_TEXTS_BYTES: usize = 2 * TASK_SUMMARY_BYTES_MAX
+    + RECORD_SENTENCE_BYTES_MAX
+    + 3 * RECORD_PATH_BYTES_MAX
+    + 4 * RECORD_WORD_BYTES_MAX
+    + 512;
+
+/// The share of each gate in a record: its name and how it ended, without which it says nothing.
+pub const RECORD_GATE_BYTES: usize = 320;
+
+/// The share of the warnings in a record.
+pub const RECORD_WARNINGS_BYTES: usize = 3 << 10;
+
+/// The share of the sentences that count what was left out of its lists.
+pub const RECORD_COUNTS_BYTES: usize = 512;
+
+/// The share of the paths out of scope in a record.
+pub const RECORD_SCOPE_BYTES: usize = 2 << 10;
+
+/// The share of the files in a record, which get besides what the others do not need.
+pub const RECORD_FILES_BYTES: usize = 3 << 10;
+
 /// The file in which an agent leaves its summary or its question.
 pub const TASK_OUTCOME_BYTES_MAX: usize = 64 << 10;
 

@@ -2,6 +2,11 @@
 //! may be. It is the table of rocco-exec/1, "The record", as data.
 
 use crate::executor_protocol::sanitize::Sanitized;
+use crate::limits::{
+    GATE_TAIL_BYTES_MAX, GATES_MAX, RECORD_ARGUMENTS_MAX, RECORD_PATH_BYTES_MAX,
+    RECORD_SENTENCE_BYTES_MAX, RECORD_WARNINGS_MAX, RECORD_WORD_BYTES_MAX, TASK_PATHS_LISTED_MAX,
+    TASK_SUMMARY_BYTES_MAX,
+};
 use crate::wire::json::{Object, Value};
 use crate::wire::writer::{ObjectWriter, Sink};
 
@@ -20,15 +25,24 @@ enum Shape {
     },
 }
 
-const WORD: Shape = Shape::Text { bytes_max: 128 };
-const PATH: Shape = Shape::Text { bytes_max: 1024 };
-const SENTENCE: Shape = Shape::Text { bytes_max: 1024 };
+const WORD: Shape = Shape::Text {
+    bytes_max: RECORD_WORD_BYTES_MAX,
+};
+const PATH: Shape = Shape::Text {
+    bytes_max: RECORD_PATH_BYTES_MAX,
+};
+const SENTENCE: Shape = Shape::Text {
+    bytes_max: RECORD_SENTENCE_BYTES_MAX,
+};
+const SPEECH: Shape = Shape::Text {
+    bytes_max: TASK_SUMMARY_BYTES_MAX,
+};
 
 const MEMBERS: &[(&str, Shape)] = &[
     ("outcome", WORD),
     ("verification", WORD),
-    ("summary", Shape::Text { bytes_max: 4096 }),
-    ("question", Shape::Text { bytes_max: 4096 }),
+    ("summary", SPEECH),
+    ("question", SPEECH),
     ("base_commit", WORD),
     ("head_commit", WORD),
     ("ref", WORD),
@@ -36,7 +50,7 @@ const MEMBERS: &[(&str, Shape)] = &[
     (
         "files",
         Shape::List {
-            entries_max: 200,
+            entries_max: TASK_PATHS_LISTED_MAX,
             of: &Shape::Object(&[
                 ("path", PATH),
                 ("status", WORD),
@@ -48,14 +62,14 @@ const MEMBERS: &[(&str, Shape)] = &[
     (
         "out_of_scope",
         Shape::List {
-            entries_max: 200,
+            entries_max: TASK_PATHS_LISTED_MAX,
             of: &PATH,
         },
     ),
     (
         "gates",
         Shape::List {
-            entries_max: 32,
+            entries_max: GATES_MAX,
             of: &Shape::Object(GATE),
         },
     ),
@@ -78,7 +92,7 @@ const MEMBERS: &[(&str, Shape)] = &[
     (
         "warnings",
         Shape::List {
-            entries_max: 16,
+            entries_max: RECORD_WARNINGS_MAX,
             of: &SENTENCE,
         },
     ),
@@ -89,7 +103,7 @@ const GATE: &[(&str, Shape)] = &[
     (
         "argv",
         Shape::List {
-            entries_max: 64,
+            entries_max: RECORD_ARGUMENTS_MAX,
             of: &PATH,
         },
     ),
@@ -101,7 +115,12 @@ const GATE: &[(&str, Shape)] = &[
         "tests",
         Shape::Object(&[("passed", Shape::Integer), ("failed", Shape::Integer)]),
     ),
-    ("tail", Shape::Text { bytes_max: 2048 }),
+    (
+        "tail",
+        Shape::Text {
+            bytes_max: GATE_TAIL_BYTES_MAX,
+        },
+    ),
 ];
 
 impl Shape {
@@ -168,7 +187,7 @@ pub fn reason<'a>(record: Object<'a>) -> Sanitized<'a> {
         .or_else(|| text(record.get("question")))
         .or_else(|| text(record.get("summary")))
         .unwrap_or("it gave no reason");
-    Sanitized::new(message, 1024)
+    Sanitized::new(message, RECORD_SENTENCE_BYTES_MAX)
 }
 
 #[cfg(test)]

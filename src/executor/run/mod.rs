@@ -8,6 +8,7 @@ pub mod guard;
 pub mod job;
 pub mod pipe;
 pub mod process;
+mod record;
 pub mod repo;
 pub mod sandbox;
 pub mod scope;

@@ -1,5 +1,4 @@
-//! What became of a task: judged by what the executor has seen itself, and written as its record.
-//! No I/O.
+//! What became of a task, judged by what the executor has seen itself. No I/O.
 
 use crate::executor::json;
 use crate::executor::run::gates::TestCount;
@@ -7,11 +6,9 @@ use crate::executor::run::supervisor::Ending;
 use crate::executor::run::workspace::FileChange;
 use crate::executor::schedule::queue::StopReason;
 use crate::executor_protocol::sanitize::Sanitized;
-use crate::executor_protocol::state::{Outcome, TaskState};
-use crate::limits::{
-    EXECUTOR_RECORD_BYTES_MAX, GATE_TAIL_BYTES_MAX, TASK_PATHS_LISTED_MAX, TASK_SUMMARY_BYTES_MAX,
-};
-use crate::wire::writer::{ObjectWriter, start_of};
+use crate::executor_protocol::state::Outcome;
+use crate::limits::TASK_SUMMARY_BYTES_MAX;
+use crate::wire::writer::start_of;
 
 /// What an agent says of its own work, in the file that `ROCCO_OUTCOME` names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -227,118 +224,6 @@ impl Findings {
             false => "failed",
         }
     }
-
-    /// The record, cut to its bound: lists first lose their ends.
-    pub fn record(&self, verdict: &Verdict, dir: &str) -> String {
-        let mut paths_max = TASK_PATHS_LISTED_MAX;
-        loop {
-            let record = json::object(|object| self.write(object, verdict, dir, paths_max));
-            if record.len() <= EXECUTOR_RECORD_BYTES_MAX || paths_max == 0 {
-                return record;
-            }
-            paths_max /= 2;
-        }
-    }
-
-    fn write(&self, object: &mut ObjectWriter<'_>, verdict: &Verdict, dir: &str, paths_max: usize) {
-        object.string("outcome", TaskState::Ended(verdict.outcome).name());
-        object.string("verification", self.verification());
-        if let Some((code, what)) = &verdict.error {
-            object.object("error", |error| {
-                error.string("code", code);
-                error.string("message", start_of(what, 1024));
-            });
-        }
-        let claim = self.claim.clone().unwrap_or_default();
-        if let Some(summary) = &claim.summary {
-            object.string("summary", summary);
-        }
-        if claim.needs_input {
-            let question = claim.question.as_deref().unwrap_or("it gave no question");
-            object.string("question", question);
-        }
-        object.string("base_commit", &self.base);
-        if let Some(head) = &self.head {
-            object.string("head_commit", head);
-        }
-        if let Some(result_ref) = &self.result_ref {
-            object.string("ref", result_ref);
-            object.string("diffstat", &self.diffstat);
-        }
-        self.write_lists(object, paths_max);
-        if let Some((ending, duration_ms)) = &self.agent {
-            object.object("agent", |agent| write_ending(agent, ending, *duration_ms));
-        }
-        object.object("artifacts", |artifacts| {
-            artifacts.string("dir", dir);
-            if self.result_ref.is_some() {
-                artifacts.string("diff", &format!("{dir}/diff.patch"));
-            }
-            artifacts.string("log", &format!("{dir}/log"));
-        });
-        let unlisted = self.changes.len().saturating_sub(paths_max);
-        let unlisted = (unlisted > 0).then(|| format!("{unlisted} more files were changed"));
-        let warnings = self.warnings.iter().take(15).cloned().chain(unlisted);
-        object.array("warnings", |list| {
-            for warning in warnings {
-                list.string(start_of(&warning, 512));
-            }
-        });
-    }
-
-    fn write_lists(&self, object: &mut ObjectWriter<'_>, paths_max: usize) {
-        object.array("files", |files| {
-            for change in self.changes.iter().take(paths_max) {
-                files.object(|file| {
-                    file.string("path", &change.path);
-                    file.string("status", &change.status);
-                    if let Some(added) = change.added {
-                        file.unsigned("added", added);
-                    }
-                    if let Some(removed) = change.removed {
-                        file.unsigned("removed", removed);
-                    }
-                });
-            }
-        });
-        json::list(
-            object,
-            "out_of_scope",
-            self.out_of_scope.iter().take(paths_max),
-        );
-        // 32 whole tails would fill the record.
-        let tail_bytes = GATE_TAIL_BYTES_MAX / self.gates.len().div_ceil(4).max(1);
-        object.array("gates", |gates| {
-            for gate in &self.gates {
-                gates.object(|object| write_gate(object, gate, tail_bytes));
-            }
-        });
-    }
-}
-
-fn write_gate(object: &mut ObjectWriter<'_>, gate: &GateRun, tail_bytes: usize) {
-    object.string("name", &gate.name);
-    if gate.argv.iter().map(String::len).sum::<usize>() < 512 {
-        json::list(object, "argv", &gate.argv);
-    }
-    write_ending(object, &gate.ending, gate.duration_ms);
-    object.boolean("passed", gate.refusal.is_none());
-    if let Some(tests) = gate.tests {
-        object.object("tests", |object| {
-            object.unsigned("passed", tests.passed);
-            object.unsigned("failed", tests.failed);
-        });
-    }
-    object.string("tail", end_of(&gate.tail, tail_bytes));
-}
-
-fn write_ending(object: &mut ObjectWriter<'_>, ending: &Ending, duration_ms: u64) {
-    match ending {
-        Ending::Exited(code) => object.signed("exit_code", i64::from(*code)),
-        Ending::Signalled(signal) => object.signed("signal", i64::from(*signal)),
-        Ending::NotStarted(_) | Ending::Unknown => {}
-    }
-    object.unsigned("duration_ms", duration_ms);
 }
 
 fn ended(outcome: Outcome, code: &'static str, what: String) -> Verdict {
@@ -498,33 +383,5 @@ mod tests {
         assert_eq!(refusal(Ending::Exited(0), None), None);
         assert!(refusal(Ending::Exited(1), some).is_some());
         assert!(GateRun::refusal_of(&Ending::Exited(0), true, some, 5).is_some());
-    }
-
-    #[test]
-    fn a_record_keeps_its_bound() {
-        let findings = Findings {
-            changes: (0..500)
-                .map(|at| change(&format!("{}{at}", "\u{1}".repeat(1000))))
-                .collect(),
-            out_of_scope: (0..500)
-                .map(|at| format!("{}{at}", "y".repeat(1000)))
-                .collect(),
-            gates: (0..32).map(|_| gate(None)).collect(),
-            warnings: (0..40).map(|_| "w".repeat(2000)).collect(),
-            ..worked()
-        };
-        let record = findings.record(&findings.verdict(), "/state/x");
-        assert!(
-            record.len() <= EXECUTOR_RECORD_BYTES_MAX,
-            "{}",
-            record.len()
-        );
-        let read: serde_json::Value = serde_json::from_str(&record).unwrap();
-        assert_eq!(read["gates"].as_array().unwrap().len(), 32);
-        assert_eq!(read["outcome"], "succeeded");
-        let small = worked();
-        let read = small.record(&small.verdict(), "/state/x");
-        let read: serde_json::Value = serde_json::from_str(&read).unwrap();
-        assert_eq!(read["files"][0]["path"], "a");
     }
 }

@@ -24,18 +24,20 @@ fn text(bytes: &[u8]) -> &str {
 
 /// The lines of the commands that this build has.
 fn commands() -> Vec<&'static str> {
-    let mut commands = vec!["", "mcp", "completions", "man", "help"];
-    #[cfg(all(feature = "executor", target_os = "linux"))]
-    commands.extend([
+    let all = ["", "mcp", "completions", "man", "help"];
+    let executor = [
         "executor",
         "task",
         "task list",
         "task show",
         "task log",
         "task diff",
-        "task cancel",
-    ]);
-    commands
+    ];
+    let has_executor = cfg!(all(feature = "executor", target_os = "linux"));
+    let executor = executor.into_iter().chain(["task cancel"]);
+    all.into_iter()
+        .chain(executor.filter(|_| has_executor))
+        .collect()
 }
 
 fn words<'a>(line: &'a str, more: &[&'a str]) -> Vec<&'a str> {

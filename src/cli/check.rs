@@ -1,9 +1,12 @@
-//! `rocco mcp --check`: a client of its own, to show what a client will see, and a front of its own
-//! for the executor.
+//! `rocco mcp --check`: a client of its own, to show what a client will see, and a client of the
+//! executor too.
 
+use std::ffi::{OsStr, OsString};
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
+use std::os::unix::ffi::OsStrExt as _;
+use std::process::{Child, ChildStdin, Command, ExitCode, ExitStatus, Stdio};
 use std::sync::mpsc;
+use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 use crate::event_loop::sys::executor_channel::{ExecutorAddr, connect};
@@ -48,9 +51,9 @@ pub(crate) fn run(options: &ServeOptions, out: &mut impl Write) -> io::Result<Ex
     let program = std::env::current_exe()?;
     let arguments = std::env::args_os().skip(1);
     let arguments: Vec<_> = arguments.filter(|argument| argument != "--check").collect();
-    let words = arguments.iter().map(|word| quoted(&word.to_string_lossy()));
-    let words = words.collect::<Vec<_>>().join(" ");
-    writeln!(out, "command     {} {words}", program.display())?;
+    let words = std::iter::once(program.as_os_str()).chain(arguments.iter().map(|word| &**word));
+    let words: Vec<_> = words.map(quoted).collect();
+    writeln!(out, "command     {}", words.join(" "))?;
     let started = Instant::now();
     let greeted = options.executor.as_ref().map(greet);
     let session = match &greeted {
@@ -64,7 +67,17 @@ pub(crate) fn run(options: &ServeOptions, out: &mut impl Write) -> io::Result<Ex
         .spawn();
     let verdict = child
         .and_then(|child| converse(child, session.as_bytes()))
-        .map_err(|error| format!("it cannot be started or talked to: {error}"))
+        .map_err(|error| match error.kind() {
+            io::ErrorKind::TimedOut => format!(
+                "the server has not answered and ended within {} s; start the command above by \
+                 hand, and see what it prints on stderr",
+                PATIENCE.as_secs()
+            ),
+            _ => format!(
+                "the server cannot be started or talked to: {error}; start the command above by \
+                 hand, and see what it prints on stderr"
+            ),
+        })
         .and_then(|heard| show(out, &heard));
     let verdict = match greeted {
         None => verdict,
@@ -94,13 +107,17 @@ pub(crate) fn run(options: &ServeOptions, out: &mut impl Write) -> io::Result<Ex
     }
 }
 
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
+/// A word as a shell takes it. One that is not UTF-8, or that would steer a terminal, is escaped as
+/// bash and zsh read it.
+fn quoted(word: &OsStr) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./=:,".contains(&byte);
-    if !word.is_empty() && word.bytes().all(plain) {
-        return word.to_owned();
+    match word.to_str() {
+        Some(text) if !text.is_empty() && text.bytes().all(plain) => text.to_owned(),
+        Some(text) if !text.contains(char::is_control) => {
+            format!("'{}'", text.replace('\'', r"'\''"))
+        }
+        _ => format!("$'{}'", word.as_bytes().escape_ascii()),
     }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// Says hello to an executor, as a front does, and tells what it answers.
@@ -110,18 +127,42 @@ fn greet(way: &ExecutorAddr) -> Result<String, String> {
         ExecutorAddr::Socket(path) => connect(path).and_then(|stream| {
             stream.set_read_timeout(Some(Duration::from_millis(EXECUTOR_HELLO_MS)))?;
             (&stream).write_all(&hello())?;
-            first_line(stream)
+            first_line(stream).map_err(|error| match error.kind() {
+                // What a socket calls the end of its time.
+                io::ErrorKind::WouldBlock => io::ErrorKind::TimedOut.into(),
+                _ => error,
+            })
         }),
     };
-    let said = said.map_err(|error| format!("the executor cannot be talked to: {error}"))?;
+    let said = said.map_err(|error| {
+        let what = match error.kind() {
+            io::ErrorKind::UnexpectedEof => "it ended before it answered hello".into(),
+            io::ErrorKind::TimedOut => {
+                format!("it did not answer hello within {EXECUTOR_HELLO_MS} ms")
+            }
+            _ => error.to_string(),
+        };
+        format!("the executor cannot be talked to: {what}; {}", remedy(way))
+    })?;
     executor_client::read_hello(&said, |result| portrait(result).unwrap_or_default())
+}
+
+/// What to do about an executor that cannot be talked to.
+fn remedy(executor: &ExecutorAddr) -> String {
+    match executor {
+        ExecutorAddr::Socket(path) => {
+            let path = quoted(path.as_os_str());
+            format!("see that a daemon listens there: rocco executor --socket {path} -- AGENT")
+        }
+        _ => "start it by hand, and see what it prints on stderr".into(),
+    }
 }
 
 fn hello() -> Vec<u8> {
     executor_client::hello(1, env!("CARGO_PKG_VERSION"), 0)
 }
 
-fn greet_child(argv: &[std::ffi::OsString]) -> io::Result<String> {
+fn greet_child(argv: &[OsString]) -> io::Result<String> {
     let (program, arguments) = argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let mut child = Command::new(program)
         .args(arguments)
@@ -132,13 +173,14 @@ fn greet_child(argv: &[std::ffi::OsString]) -> io::Result<String> {
     let stdout = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
     let (sender, receiver) = mpsc::channel();
     // Nobody listens any more if the time is up.
-    std::thread::spawn(move || sender.send(first_line(stdout)).ok());
+    let listener = Builder::new().spawn(move || sender.send(first_line(stdout)).ok());
     let written = stdin.write_all(&hello());
     let heard = receiver.recv_timeout(Duration::from_millis(EXECUTOR_HELLO_MS));
     drop(stdin);
     // It may have left by itself.
     let _ = child.kill();
     child.wait()?;
+    listener?;
     written?;
     heard.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }
@@ -188,7 +230,7 @@ type Digest = fn(Object<'_>) -> Option<String>;
 /// What a server said until it ended.
 struct Heard {
     stdout: Vec<u8>,
-    status: String,
+    status: ExitStatus,
 }
 
 /// Says all there is to say, listens until it is answered, closes the input and listens to the end.
@@ -197,7 +239,7 @@ fn converse(mut child: Child, session: &[u8]) -> io::Result<Heard> {
     let stdout = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
     stdin.write_all(session)?;
     let (sender, receiver) = mpsc::channel();
-    std::thread::spawn(move || {
+    let listener = Builder::new().spawn(move || {
         // Nobody listens any more if the time is up.
         let _ = sender.send(listen(stdin, BufReader::new(stdout)));
     });
@@ -205,7 +247,8 @@ fn converse(mut child: Child, session: &[u8]) -> io::Result<Heard> {
     if heard.is_err() {
         child.kill()?;
     }
-    let status = child.wait()?.to_string();
+    let status = child.wait()?;
+    listener?;
     match heard {
         Ok(stdout) => Ok(Heard {
             stdout: stdout?,
@@ -235,16 +278,28 @@ fn show(out: &mut impl Write, heard: &Heard) -> Result<(), String> {
         ("tools/call", answer),
     ];
     for (step, digest) in steps {
-        let line = lines.next().ok_or(format!("no reply to {step} came"))?;
+        let line = lines.next().ok_or_else(|| {
+            let status = heard.status;
+            format!(
+                "the server did not reply to {step}, and ended with {status}; start the command \
+                 above by hand, and see what it prints on stderr"
+            )
+        })?;
         let seen = result_of(line, digest).ok_or_else(|| {
             let line = String::from_utf8_lossy(line);
-            format!("the reply to {step} is not understood: {}", line.trim_end())
+            let line = line.trim_end().escape_debug();
+            format!("the reply to {step} is not understood, which is a bug of rocco: {line}")
         })?;
         writeln!(out, "{step:<12}{seen}").map_err(|error| error.to_string())?;
     }
     match lines.next() {
-        Some(_) => Err("more came than was asked for".into()),
-        None if heard.status != "exit status: 0" => Err(format!("it ended with {}", heard.status)),
+        Some(_) => {
+            Err("the server sent more than one reply a request, which is a bug of rocco".into())
+        }
+        None if !heard.status.success() => Err(format!(
+            "the server ended with {} when its input was closed; see what it prints on stderr",
+            heard.status
+        )),
         None => writeln!(
             out,
             "end         it left by itself when its input was closed"
@@ -308,7 +363,9 @@ mod tests {
             ("it's", r"'it'\''s'"),
             ("", "''"),
         ] {
-            assert_eq!(quoted(word), shown);
+            assert_eq!(quoted(OsStr::new(word)), shown);
         }
+        let odd = OsStr::from_bytes(b"/a\xff'\x1b");
+        assert_eq!(quoted(odd), r"$'/a\xff\'\x1b'");
     }
 }

@@ -188,9 +188,15 @@ impl Bench {
             .stdin(Stdio::null())
             .current_dir(&self.root)
             .env_remove("ROCCO_DEPTH");
-        let child = daemon.spawn().unwrap();
-        wait_for("the socket", || UnixStream::connect(&socket).ok());
-        Executor { child, front: None }
+        self.listening(&mut daemon, &socket)
+    }
+
+    /// Starts a command that listens on a socket.
+    pub fn listening(&self, command: &mut Command, socket: &Path) -> Executor {
+        let child = command.spawn().unwrap();
+        let daemon = Executor { child, front: None };
+        wait_for("the socket", || UnixStream::connect(socket).ok());
+        daemon
     }
 
     /// A front of a daemon's.

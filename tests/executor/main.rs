@@ -8,6 +8,7 @@ mod bench;
 mod crashes;
 mod fronts;
 mod keeping;
+mod odd_paths;
 mod outcomes;
 mod safety;
 mod stops;

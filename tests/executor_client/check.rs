@@ -69,15 +69,20 @@ fn a_bad_executor_is_named_with_the_reason() {
 #[test]
 fn an_executor_that_is_missing_is_a_failure() {
     let place = Place::new();
-    for options in [
-        ["--executor".into(), "/no/such/program".into()],
-        ["--executor-socket".into(), place.path("nobody")],
+    for (options, remedy) in [
+        (
+            ["--executor".into(), "/no/such/program".into()],
+            "start it by hand",
+        ),
+        (
+            ["--executor-socket".into(), place.path("nobody")],
+            "see that a daemon listens there: rocco executor --socket /",
+        ),
     ] {
         let (said, well) = check(&place, &options);
-        assert!(
-            !well && said.contains("FAILED") && said.contains("No such file"),
-            "{said}"
-        );
+        assert!(!well && said.contains("FAILED"), "{said}");
+        assert!(said.contains("No such file"), "{said}");
+        assert!(said.contains(remedy), "{said}");
     }
 }
 

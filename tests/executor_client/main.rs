@@ -8,6 +8,7 @@
 mod support;
 
 mod calls;
+#[cfg(feature = "cli")]
 mod check;
 mod ends;
 mod faults;

@@ -6,9 +6,8 @@
 use std::hint::black_box;
 use std::process::ExitCode;
 
-use rocco::internals::engine::Engine;
 use rocco::internals::task::submit::SubmitTask;
-use rocco::{Info, Server};
+use rocco::{Engine, Info, Server};
 
 const INITIALIZE: &str = concat!(
     r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","#,
@@ -53,6 +52,13 @@ fn exchange(engine: &mut Engine, frame: &[u8]) {
     engine.consume(replied_bytes);
 }
 
+fn opened() -> Engine {
+    let server = Server::new(Info::new("rocco", "0")).tool(SubmitTask::new());
+    let mut engine = server.into_engine();
+    exchange(&mut engine, INITIALIZE.as_bytes());
+    engine
+}
+
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     let frame = arguments.next().and_then(|kind| frame(&kind));
@@ -64,11 +70,28 @@ fn main() -> ExitCode {
         );
         return ExitCode::from(2);
     };
-    let server = Server::new(Info::new("rocco", "0")).tool(SubmitTask::new());
-    let mut engine = server.into_engine();
-    exchange(&mut engine, INITIALIZE.as_bytes());
+    let mut engine = opened();
     for _ in 0..count {
         exchange(&mut engine, frame.as_bytes());
     }
     ExitCode::SUCCESS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{exchange, frame, opened};
+
+    #[test]
+    fn every_kind_is_answered() {
+        let kinds = "ping tools_list tools_call initialize discover stateless_list stateless_call \
+                     parse_error";
+        for kind in kinds.split(' ') {
+            let frame = frame(kind).unwrap_or_else(|| panic!("{kind} is not a kind"));
+            let mut engine = opened();
+            for _ in 0..2 {
+                exchange(&mut engine, frame.as_bytes());
+            }
+        }
+        assert_eq!(frame("other"), None);
+    }
 }

@@ -124,15 +124,15 @@ def verdict(kind, budget, now, band):
 
 def plant():
     """Copies what the steady load is built from, without what only tests need."""
-    for folder in ("src", "profiling"):
+    for folder in ("src", "examples"):
         shutil.rmtree(PLANTED / folder, ignore_errors=True)
     # New times, by which cargo sees what an earlier plant has changed.
     shutil.copytree(ROOT / "src", PLANTED / "src", copy_function=shutil.copy)
-    (PLANTED / "profiling").mkdir()
-    shutil.copy(ROOT / "profiling" / "steady.rs", PLANTED / "profiling")
+    (PLANTED / "examples").mkdir()
+    shutil.copy(ROOT / "examples" / "steady.rs", PLANTED / "examples")
     shutil.copy(ROOT / "Cargo.lock", PLANTED)
     sections = re.split(r"^(?=\[)", (ROOT / "Cargo.toml").read_text(), flags=re.M)
-    others = re.compile(r'\[\[bench|\[dev-|\[lints|\[\[example\]\]\nname = "(?!steady)')
+    others = re.compile(r'\[\[bench|\[\[test|\[dev-|\[lints|\[\[example\]\]\nname = "(?!steady)')
     kept = [section for section in sections if not others.match(section)]
     (PLANTED / "Cargo.toml").write_text("".join(kept) + "\n[workspace]\n")
 

@@ -1,8 +1,131 @@
 //! An MCP server on stdio: one thread, one event loop, constant memory.
 //!
-//! An AI client starts a server as a subprocess and talks JSON-RPC with it, one JSON text a line.
-//! This crate is such a server, `rocco mcp`, and the library that it is made of: see [`Server`]
-//! for how to serve tools of your own.
+//! An AI client starts a server as a subprocess and talks JSON-RPC with it, one JSON text a line,
+//! by the Model Context Protocol. This crate serves tools of your own to such a client, in every
+//! revision of the protocol from 2024-11-05 to 2026-07-28, without an async runtime. It is also the
+//! program `rocco`, which hands coding tasks to an executor: the [manual] is about that.
+//!
+//! A program that wants the library alone takes it without its default features, which are the
+//! command line and the executor.
+//!
+//! # A server
+//!
+//! ```no_run
+//! use rocco::{Info, Server, ToolSpec};
+//!
+//! fn main() -> std::process::ExitCode {
+//!     let hello = ToolSpec::new("hello", "Says hello.", r#"{"type":"object"}"#);
+//!     Server::new(Info::new("greeter", "1.0.0"))
+//!         .tool_fn(hello, |_call, reply| reply.text("Hello."))
+//!         .run_stdio()
+//! }
+//! ```
+//!
+//! A tool is a [`ToolSpec`] and a function, or a type that is a [`Tool`] and keeps what it needs
+//! between calls. [`Server`] has a whole one.
+//!
+//! # Arguments
+//!
+//! The schema of a tool is published and not enforced: the tool reads its arguments from the
+//! [`Call`], where they are borrowed from the line that came, and says what is wrong with them in
+//! words that a model can act on.
+//!
+//! ```
+//! use rocco::{Object, Value};
+//!
+//! /// What `repeat` takes: a text, and how often, once unless it is said.
+//! struct Repeat<'a> {
+//!     text: &'a str,
+//!     times: u64,
+//! }
+//!
+//! impl<'a> Repeat<'a> {
+//!     /// Reads the arguments, or names the one that is wrong and what it has to be.
+//!     fn parse(arguments: Object<'a>) -> Result<Self, (&'static str, &'static str)> {
+//!         let [text, times] = arguments
+//!             .take(["text", "times"])
+//!             .map_err(|twice| (twice.name(), "must be given once"))?;
+//!         let text = text.and_then(|text| text.as_str());
+//!         let times = match times {
+//!             None | Some(Value::Null) => Some(1),
+//!             Some(times) => times.as_u64().filter(|times| (1..=100).contains(times)),
+//!         };
+//!         Ok(Self {
+//!             text: text.ok_or(("text", "must be a string"))?,
+//!             times: times.ok_or(("times", "must be an integer from 1 to 100"))?,
+//!         })
+//!     }
+//! }
+//! # assert_eq!(Repeat::parse(Object::EMPTY).err(), Some(("text", "must be a string")));
+//! # let _ = |repeat: Repeat<'_>| repeat.text.repeat(repeat.times as usize);
+//! ```
+//!
+//! # Results and errors
+//!
+//! The [`Reply`] writes straight to the output. [`Reply::structured`] fills an object by an
+//! [`ObjectWriter`], and [`Reply::text`] is for plain words. What a model can mend is a
+//! [`ToolError`], not a panic and not a protocol error: a code, what happened, and what to do now.
+//!
+//! ```
+//! # struct Repeat;
+//! # impl Repeat {
+//! #     fn parse(_: rocco::Object<'_>) -> Result<Self, (&'static str, &'static str)> {
+//! #         Err(("text", "must be a string"))
+//! #     }
+//! # }
+//! use rocco::{Info, Server, ToolError, ToolSpec};
+//!
+//! let spec = ToolSpec::new("repeat", "Repeats a text.", r#"{"type":"object"}"#);
+//! let server = Server::new(Info::new("repeater", "1.0.0"))
+//!     .tool_fn(spec, |call, reply| match Repeat::parse(call.arguments) {
+//!         Ok(_repeat) => reply.structured(|result| result.boolean("done", true)),
+//!         Err((name, wanted)) => reply.error(
+//!             ToolError::new("invalid_arguments", format_args!("/{name} {wanted}"))
+//!                 .advice("Correct the argument and call again"),
+//!         ),
+//!     });
+//! # let mut engine = server.into_engine();
+//! # let call = concat!(
+//! #     r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"repeat","_meta":"#,
+//! #     r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28","#,
+//! #     r#""io.modelcontextprotocol/clientCapabilities":{}}}}"#, "\n");
+//! # engine.space()[..call.len()].copy_from_slice(call.as_bytes());
+//! # engine.fill(call.len());
+//! # engine.serve();
+//! # let said = std::str::from_utf8(engine.pending()).unwrap();
+//! # assert!(said.contains("invalid_arguments: /text must be a string. Correct the argument"));
+//! ```
+//!
+//! Whatever a tool writes is one line of valid JSON, and its [`Answered`] is the answer to its own
+//! call: the types see to both. A result that cannot be completed is an internal error (-32603) to
+//! its own request, and the next one is served.
+//!
+//! # Without a transport
+//!
+//! [`Server::into_engine`] gives an [`Engine`]: bytes in, bytes out, without a system call. With it
+//! a test calls a tool as a client does (`examples/words.rs` has one), and a program serves on a
+//! transport of its own.
+//!
+//! # Bounds
+//!
+//! Those that a tool or its client can meet; the [manual](crate::manual::limits) has all of them.
+//!
+//! | what | at most | what happens beyond |
+//! |---|---|---|
+//! | a line of the client, in bytes | 1,048,576 | it is refused with an error |
+//! | nesting of its JSON, in levels | 1,024 | it is refused with an error |
+//! | the results of one line, in bytes | 3,145,728 | an internal error to the request |
+//! | output that the client has not read, in bytes | 262,144 | no further line is served |
+//! | a [`Prepared`] answer, in bytes | 65,536 | a panic when it is made |
+//! | [`Call::scratch`] of one call, in bytes | 1,048,576 | none is given |
+//! | the tools of a server | 1,024 | a panic when it is built |
+//! | the name of a tool, in bytes | 64 | a panic when it is built |
+//! | [`Server::busy_poll`], in microseconds | 1,000 | it is cut |
+//! | [`Engine::space`], in bytes | 65,536 | a longer read is taken in pieces |
+//!
+//! # How it is built
+//!
+//! What follows is for a reader of the source.
 //!
 //! # The way of a byte
 //!

@@ -2,7 +2,11 @@
 
 mod support;
 
-use rocco::internals::limits::{OUTBOX_HIGH_WATER_BYTES, RESULTS_BYTES_MAX, SUBSCRIPTIONS_MAX};
+use rocco::internals::limits::{
+    ARENA_BYTES_MAX, BUSY_POLL_US_MAX, DEPTH_MAX, FRAME_BYTES_MAX, OUTBOX_HIGH_WATER_BYTES,
+    PREPARED_BYTES_MAX, READ_BYTES_MAX, RESULTS_BYTES_MAX, SUBSCRIPTIONS_MAX, TOOL_NAME_BYTES_MAX,
+    TOOLS_MAX,
+};
 use rocco::{Annotations, Engine, Icon, Info, Server, ToolError, ToolSpec};
 use serde_json::{Value, json};
 
@@ -367,4 +371,158 @@ fn every_subscription_gets_a_whole_result_however_much_a_server_says_of_itself()
         reply["id"].as_u64().expect("a result has its id")
     });
     assert!(replies.eq(0..SUBSCRIPTIONS_MAX as u64));
+}
+
+/// A server is built where its tools are known, and serves where there is time for it.
+#[test]
+fn a_server_that_is_built_here_serves_in_a_thread() {
+    let (sender, requests) = std::sync::mpsc::channel::<String>();
+    let mut calls = 0;
+    let spec = ToolSpec::new("count", "Counts its calls.", OBJECT);
+    let server = Server::new(Info::new("demo", "0")).tool_fn(spec, move |_, reply| {
+        calls += 1;
+        reply.structured(|result| result.unsigned("calls", calls))
+    });
+    let served = std::thread::spawn(move || {
+        let (mut engine, _) = open(server, "2025-11-25");
+        let replies = requests
+            .iter()
+            .map(|name| call(&mut engine, &name, json!({})));
+        let replies: Vec<Value> = replies.collect();
+        (engine, replies)
+    });
+    for _ in 0..2 {
+        sender.send("count".to_owned()).unwrap();
+    }
+    drop(sender);
+    let (mut engine, replies) = served.join().unwrap();
+    let again = call(&mut engine, "count", json!({}));
+    let counted = replies.iter().chain([&again]);
+    let counted = counted.map(|reply| reply["result"]["structuredContent"]["calls"].as_u64());
+    assert!(counted.eq([Some(1), Some(2), Some(3)]));
+}
+
+/// An engine has one stream, so that what goes to an executor would never be answered.
+#[test]
+#[should_panic(expected = "an engine has no stream to an executor")]
+fn an_engine_of_a_server_with_an_executor_is_refused() {
+    let addr = rocco::ExecutorAddr::Socket("/nowhere".into());
+    let _ = Server::new(Info::new("demo", "0"))
+        .executor(addr)
+        .into_engine();
+}
+
+/// RFC 8259, section 4, lets a name stand twice; what matters here is that the line is whole.
+#[test]
+fn a_name_that_is_written_twice_stands_there_twice() {
+    let raw = rocco::RawJson::new(r#"{ "a": 1, "a": 2 }"#).unwrap();
+    let spec = ToolSpec::new("twice", "Says it twice.", OBJECT);
+    let server = Server::new(Info::new("demo", "0")).tool_fn(spec, move |_, reply| {
+        reply.structured(|result| {
+            result.json("twice", &raw);
+            result.null("twice");
+            result.float("nan", f64::NAN);
+        })
+    });
+    let (mut engine, _) = open(server, "2025-11-25");
+    let request = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call",
+                         "params": {"name": "twice"}});
+    send(&mut engine, &format!("{request}\n"));
+    engine.serve();
+    let said = taken(&mut engine);
+    let wanted = r#""structuredContent":{"twice":{"a":1,"a":2},"twice":null,"nan":null}"#;
+    assert!(said.contains(wanted), "{said}");
+    assert!(said.ends_with("}\n") && said.matches('\n').count() == 1);
+}
+
+#[test]
+fn an_error_without_advice_ends_where_it_says_what_happened() {
+    let spec = ToolSpec::new("fail", "Fails.", OBJECT);
+    let server = Server::new(Info::new("demo", "0")).tool_fn(spec, |_, reply| {
+        let error = ToolError::new("busy", format_args!("it is in use"));
+        assert_eq!(error.to_string(), "busy: it is in use.");
+        reply.error(error.retry_after(std::time::Duration::from_micros(1500)))
+    });
+    let (mut engine, _) = open(server, "2025-11-25");
+    let reply = call(&mut engine, "fail", json!({}));
+    let result = &reply["result"];
+    assert_eq!(result["content"][0]["text"], "busy: it is in use.");
+    let error = &result["structuredContent"]["error"];
+    assert_eq!(error["retryable"], true);
+    assert_eq!(error["retry_after_ms"], 1);
+}
+
+/// Scratch memory is bounded for each call, and free again for the next.
+#[test]
+fn scratch_memory_is_bounded_and_given_back() {
+    let spec = ToolSpec::new("fill", "Claims memory.", OBJECT);
+    let server = Server::new(Info::new("demo", "0")).tool_fn(spec, |call, reply| {
+        let mut blocks = 0;
+        while call.scratch(64 << 10, 0_u8).is_some() {
+            blocks += 1;
+            assert!(blocks <= 16, "more than {ARENA_BYTES_MAX} bytes");
+        }
+        assert!(call.scratch(usize::MAX, 0_u64).is_none());
+        assert_eq!(call.scratch(3, 'x'), Some(&mut ['x'; 3][..]));
+        reply.structured(|result| result.unsigned("blocks", blocks))
+    });
+    let (mut engine, _) = open(server, "2025-11-25");
+    let first = call(&mut engine, "fill", json!({}));
+    assert!(
+        first["result"]["structuredContent"]["blocks"].as_u64() > Some(7),
+        "{first}"
+    );
+    let again = call(&mut engine, "fill", json!({}));
+    assert_eq!(first, again);
+}
+
+/// Whoever handles them passes them on, to another thread as well.
+#[test]
+fn the_errors_of_the_api_are_errors() {
+    fn is_error<E: std::error::Error + Send + Sync + 'static>(error: &E) -> String {
+        error.to_string()
+    }
+    let failure = rocco::Failure::Stalled { unsent_bytes: 7 };
+    assert!(is_error(&failure).contains("7 bytes"));
+    let not_json = rocco::RawJson::new("{").unwrap_err();
+    assert!(is_error(&not_json).contains("not one valid JSON value"));
+    let _ = is_error::<rocco::DuplicateMember>;
+}
+
+/// The bounds of the crate's first page are those of the code.
+#[test]
+fn the_bounds_of_the_first_page_are_those_of_the_code() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lib.rs");
+    let text = std::fs::read_to_string(path).unwrap();
+    let (_, table) = text.split_once("//! | what | at most |").unwrap();
+    let rows = table
+        .lines()
+        .take_while(|line| line.starts_with("//! |") || line.contains("what happens"));
+    let rows = rows.skip(2).map(|row| {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let number: u64 = cells[2].replace(',', "").parse().unwrap();
+        (cells[1], number)
+    });
+    let bounds = [
+        ("a line of the client, in bytes", FRAME_BYTES_MAX as u64),
+        ("nesting of its JSON, in levels", DEPTH_MAX as u64),
+        (
+            "the results of one line, in bytes",
+            RESULTS_BYTES_MAX as u64,
+        ),
+        (
+            "output that the client has not read, in bytes",
+            OUTBOX_HIGH_WATER_BYTES as u64,
+        ),
+        ("a [`Prepared`] answer, in bytes", PREPARED_BYTES_MAX as u64),
+        (
+            "[`Call::scratch`] of one call, in bytes",
+            ARENA_BYTES_MAX as u64,
+        ),
+        ("the tools of a server", TOOLS_MAX as u64),
+        ("the name of a tool, in bytes", TOOL_NAME_BYTES_MAX as u64),
+        ("[`Server::busy_poll`], in microseconds", BUSY_POLL_US_MAX),
+        ("[`Engine::space`], in bytes", READ_BYTES_MAX as u64),
+    ];
+    assert_eq!(rows.collect::<Vec<_>>(), bounds);
 }

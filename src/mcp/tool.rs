@@ -203,7 +203,8 @@ impl<'a> Call<'a> {
     }
 
     /// Memory for `len` values of `fill` that lives as long as the arguments and claims no heap
-    /// once the server is warm; none if all that the call takes would pass 1,048,576 bytes.
+    /// once the server is warm; none if it does not fit into what is left of the 1,048,576 bytes of
+    /// a call, of which the memory needs a little for itself.
     ///
     /// ```
     /// use rocco::{Call, Value};

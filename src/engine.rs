@@ -1,8 +1,8 @@
 //! The engine: bytes in, bytes out.
 //!
-//! It owns the buffers and the session and knows no file descriptor and no clock, so that a test
-//! can drive it to the last byte. A server with an executor has a second stream,
-//! [`Engine::executor_client`], and a clock that is set from outside.
+//! The engine owns the buffers and the session. It does not know file descriptors or a clock, so
+//! that a test can drive it to the last byte. With an executor it has a second stream,
+//! [`Engine::executor_client`], whose clock the caller sets.
 
 use crate::executor_client::ExecutorClient;
 use crate::mcp::catalog::Info;
@@ -51,15 +51,15 @@ pub struct Engine {
     framer: Framer,
     session: Session<Option<Box<ExecutorClient>>>,
     outbox: Outbox,
-    /// No further byte will come.
+    /// [`Engine::end_of_input`] was called.
     input_ended: bool,
     /// The last look found no whole frame, and no byte has come since.
     needs_input: bool,
 }
 
 impl Engine {
-    /// An engine that no byte has reached, with a way to an executor if there is one. `page_tools`
-    /// is how many tools a page of `tools/list` holds.
+    /// An engine that no byte has reached, with the client of an executor if one is configured.
+    /// `page_tools` is how many tools a page of `tools/list` holds.
     ///
     /// # Panics
     ///
@@ -83,8 +83,8 @@ impl Engine {
         }
     }
 
-    /// Where the next input goes: at most 65,536 bytes, and none while the buffer is full of lines
-    /// that wait for the client to read.
+    /// The slice that the next input fills: at most 65,536 bytes, and empty while the buffer is full
+    /// of lines that wait for the client to read.
     pub fn space(&mut self) -> &mut [u8] {
         self.ring.space()
     }
@@ -105,8 +105,7 @@ impl Engine {
         self.needs_input &= count == 0;
     }
 
-    /// Says that no further byte will come, so that a last line without LF is served
-    /// as one.
+    /// Ends the input: no further byte will come, and a last line without LF is served.
     pub fn end_of_input(&mut self) {
         self.input_ended = true;
         self.needs_input = false;
@@ -115,28 +114,28 @@ impl Engine {
         }
     }
 
-    /// The way to an executor, if there is one.
+    /// The client of the executor, if an executor is configured.
     #[doc(hidden)]
     pub fn executor_client(&mut self) -> Option<&mut ExecutorClient> {
         let (client, _) = self.session.delegate(&mut self.outbox);
         client.as_deref_mut()
     }
 
-    /// Whether there is a way to an executor.
+    /// Whether an executor is configured.
     pub(crate) fn has_executor_client(&self) -> bool {
         self.session.delegate_ref().is_some()
     }
 
-    /// When something happens even if nothing comes: the time to set by then, and to serve at.
+    /// The time at which to set the clock and serve even if no byte comes.
     #[doc(hidden)]
     pub fn deadline_ms(&self) -> Option<u64> {
         let client = self.session.delegate_ref().as_ref()?;
-        // While the client does not read, nobody can be answered.
+        // While the client does not read, no request can be answered.
         client.deadline_ms().filter(|_| self.outbox.is_open())
     }
 
-    /// Serves what has come, until no whole line is left, or until the client has 262,144 bytes or
-    /// more to read.
+    /// Serves the received lines, until no whole line is left, or until 262,144 bytes or more wait
+    /// to be sent.
     pub fn serve(&mut self) {
         self.serve_frames();
         if self.has_executor_client() {
@@ -175,7 +174,7 @@ impl Engine {
         }
     }
 
-    /// Whether replies may be written: the client has not too much to read.
+    /// Whether replies may be written: the outbox is below its high-water mark.
     pub(crate) fn is_open(&self) -> bool {
         self.outbox.is_open()
     }
@@ -187,12 +186,12 @@ impl Engine {
         (!self.needs_input || has_lines) && self.outbox.is_open()
     }
 
-    /// What is to be sent: replies, each with its LF.
+    /// The bytes that wait to be sent: replies, each with its LF.
     pub fn pending(&self) -> &[u8] {
         self.outbox.pending()
     }
 
-    /// Lets go of the first `count` pending bytes, which were sent.
+    /// Drops the first `count` pending bytes, which were sent.
     ///
     /// # Panics
     ///
@@ -201,14 +200,14 @@ impl Engine {
         self.outbox.consume(count);
     }
 
-    /// Whether the input has ended, all of it is served and every reply is sent.
+    /// Whether the input has ended, all input is served and every reply is sent.
     pub fn is_drained(&self) -> bool {
         let drained = self.input_ended && self.needs_input && self.outbox.pending().is_empty();
         drained && !self.session.has_pending_replies()
     }
 
-    /// Gives back the memory that a burst has claimed. For when nothing happens; it may be called
-    /// at any time and as often as wanted.
+    /// Frees the memory that a burst has claimed. Call it while no bytes come; it may be called at
+    /// any time and any number of times.
     pub fn rest(&mut self) {
         self.ring.rest();
         self.outbox.rest();

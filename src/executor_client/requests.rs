@@ -73,13 +73,14 @@ impl Dispatcher {
         handle: RequestHandle,
         replies: &mut Replies<'_>,
     ) -> Asked {
-        let (task_request, options) = match TaskRequest::with_options(call.arguments, call.arena) {
-            Ok(task_request) => task_request,
-            Err(faults) => {
-                replies.answer(handle, |reply| submit::invalid_arguments(&faults, reply));
-                return Ok(());
-            }
-        };
+        let (task_request, options) =
+            match TaskRequest::parse_with_options(call.arguments, call.arena) {
+                Ok(task_request) => task_request,
+                Err(faults) => {
+                    replies.answer(handle, |reply| submit::invalid_arguments(&faults, reply));
+                    return Ok(());
+                }
+            };
         if self.settings.depth > 0 {
             let what = format_args!("this is a task already, and a task cannot submit another");
             return Err(ToolRefusal::new(TaskErrorCode::DepthExceeded, what));

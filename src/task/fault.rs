@@ -1,4 +1,4 @@
-//! What is wrong with a task's arguments: where, and in which words.
+//! Faults of a task's arguments: which argument, and which rule it breaks.
 
 use std::fmt::{self, Write as _};
 
@@ -8,7 +8,7 @@ use bumpalo::collections::Vec;
 use crate::limits::TASK_FAULTS_MAX;
 use crate::wire::writer::quote;
 
-/// Where in the arguments a fault is. It is shown as a JSON Pointer (RFC 6901).
+/// The place of a fault in the arguments, shown as a JSON Pointer (RFC 6901).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pointer<'a> {
     /// A member of the arguments.
@@ -33,20 +33,20 @@ impl fmt::Display for Pointer<'_> {
     }
 }
 
-/// A rule that an argument breaks, in words that follow its pointer.
+/// The rule that an argument breaks, shown as the words behind the pointer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
-    /// A required member is not there.
+    /// A required member is missing.
     Missing,
-    /// A member stands there twice.
+    /// A member is given twice.
     Repeated,
-    /// The schema is closed and does not have this member.
+    /// The schema does not have this member.
     Unknown,
-    /// The value is of another type.
+    /// The value is of the wrong type.
     WrongType {
-        /// The type that is wanted.
+        /// The type of the schema.
         wanted: &'static str,
-        /// The type that was found.
+        /// The type of the value.
         found: &'static str,
     },
     /// A text without a visible character.
@@ -77,12 +77,12 @@ pub enum Reason {
     Duplicate,
     /// An integer beyond its bounds.
     OutOfRange {
-        /// The least.
+        /// The smallest value.
         min: u64,
-        /// The greatest.
+        /// The largest value.
         max: u64,
     },
-    /// A text that is no task's name.
+    /// A text that is not a task id.
     NotATask,
 }
 
@@ -118,14 +118,14 @@ impl fmt::Display for Reason {
 /// One fault of the arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fault<'a> {
-    /// Where it is.
+    /// The argument.
     pub pointer: Pointer<'a>,
-    /// What it is.
+    /// The rule that the argument breaks.
     pub reason: Reason,
 }
 
-/// All faults of one call, in the order of the schema. Beyond
-/// [`TASK_FAULTS_MAX`] they are only counted.
+/// All faults of one call, in the order of the schema. Faults beyond [`TASK_FAULTS_MAX`] are only
+/// counted.
 #[derive(Debug)]
 pub struct Faults<'a> {
     listed: Vec<'a, Fault<'a>>,
@@ -153,7 +153,7 @@ impl<'a> Faults<'a> {
         &self.listed
     }
 
-    /// How many further faults there are.
+    /// How many faults were counted beyond [`TASK_FAULTS_MAX`].
     pub fn unlisted(&self) -> usize {
         self.unlisted
     }

@@ -1,4 +1,4 @@
-//! A task's name: `tsk_` and 128 bits in Crockford's base 32.
+//! Task ids: `tsk_` and 128 bits in Crockford's base 32.
 
 use std::fmt;
 
@@ -6,18 +6,18 @@ const PREFIX: &str = "tsk_";
 const DIGITS: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const DIGITS_COUNT: usize = 26;
 
-/// A task's name. The one who makes it must make it unguessable, since whoever knows it may ask for
-/// the task (Tasks Extension, Security).
+/// A task id. The bits must be random, since whoever knows the id may ask for the task (Tasks
+/// Extension, Security).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TaskId(u128);
 
 impl TaskId {
-    /// The name of so many bits.
+    /// The id with these bits.
     pub fn new(bits: u128) -> Self {
         Self(bits)
     }
 
-    /// The name that a text is, if it is one, letter for letter.
+    /// Reads an id. Small letters are not accepted.
     pub fn parse(text: &str) -> Option<Self> {
         let digits = text.strip_prefix(PREFIX)?.as_bytes();
         if digits.len() != DIGITS_COUNT {
@@ -26,7 +26,7 @@ impl TaskId {
         let mut bits: u128 = 0;
         for (index, digit) in digits.iter().enumerate() {
             let value = DIGITS.iter().position(|known| known == digit)?;
-            // 26 digits have 130 bits, and the first must not use its highest two.
+            // 26 digits have 130 bits: the two highest bits of the first digit must be zero.
             if index == 0 && value >= 8 {
                 return None;
             }
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_reads_back_as_what_it_was() {
+    fn an_id_reads_back() {
         for bits in [0, 1, 31, 32, u128::MAX, 0x0123_4567_89AB_CDEF << 40] {
             let text = TaskId::new(bits).to_string();
             assert_eq!(text.len(), PREFIX.len() + DIGITS_COUNT);
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_name_is_refused() {
+    fn a_text_that_is_not_an_id_is_refused() {
         for text in [
             "",
             "tsk_",

@@ -1,8 +1,10 @@
 //! `larry_submit_task`: a bounded coding task, handed to an executor.
 //!
-//! In the order in which a call meets them: [`schema`] is what the model is told, [`request`] is
-//! what its arguments are held to, [`fault`] is what may be wrong with them, [`submit`] is the
-//! tool while no executor is connected, [`id`] is what an accepted task is called.
+//! All faults of a call are reported at once. This layer does not know any executor.
+//!
+//! In the order in which a call meets them: [`schema`] describes the tool to a model, [`request`]
+//! checks the arguments, [`fault`] is a fault of the arguments, [`submit`] is the tool while no
+//! executor is configured, [`id`] is the name of an accepted task.
 
 pub mod fault;
 pub mod id;

@@ -1,6 +1,6 @@
-//! The arguments of a task, held to the rules.
+//! The arguments of a task: checks them against the rules.
 //!
-//! Only syntax is checked: nothing that an argument names is opened or run.
+//! Only syntax is checked: no file or program that an argument names is opened or run.
 
 use bumpalo::Bump;
 use bumpalo::collections::Vec;
@@ -14,27 +14,27 @@ use crate::limits::{
 };
 use crate::wire::json::{Array, Object, Value};
 
-/// A task whose arguments keep the rules.
+/// The arguments of a task, which keep the rules.
 #[derive(Debug, Clone, Copy)]
 pub struct TaskRequest<'a> {
-    /// What is to be achieved.
+    /// The goal, for the agent.
     pub goal: &'a str,
     /// The repository: an absolute path.
     pub repo: &'a str,
-    /// The declared scope, strings alone; none if it was not declared.
+    /// The files that may be changed, all strings; none if no scope was declared.
     pub files: Option<Array<'a>>,
-    /// What decides that it is done, strings alone.
+    /// The checks that decide that the task is done, all strings.
     pub acceptance: Array<'a>,
 }
 
-/// Arguments that a task may have beside those where an executor is configured.
+/// Further arguments of a task, which exist only if an executor is configured.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TaskOptions<'a> {
-    /// The client's own name for the task, by which a repeated call is known.
+    /// The client's name for the task, which makes a repeated call give the same task.
     pub idempotency_key: Option<&'a str>,
-    /// The task that this one continues.
+    /// The ended task that this task continues.
     pub follow_up_to: Option<TaskId>,
-    /// How long the task may run.
+    /// The time for which the task may run.
     pub timeout_s: Option<u64>,
 }
 
@@ -42,24 +42,24 @@ pub struct TaskOptions<'a> {
 const OPTIONS: [&str; 3] = ["idempotency_key", "follow_up_to", "timeout_s"];
 
 const _: () = {
-    // Growing doubles, and leaves the old copies in the arena.
+    // A list that grows doubles its memory and leaves its old copies in the arena.
     let faults_bytes = 4 * TASK_FAULTS_MAX * size_of::<Fault<'static>>();
     let files_bytes = TASK_FILES_MAX * size_of::<(&str, usize)>();
     assert!(faults_bytes + files_bytes <= ARENA_BYTES_MAX / 2);
 };
 
 impl<'a> TaskRequest<'a> {
-    /// Holds arguments to the rules.
+    /// Checks arguments against the rules.
     ///
     /// # Errors
     ///
-    /// All faults at once, so that a model can mend its call in one go.
+    /// All faults at once, so that a model can correct its call in one go.
     pub fn parse(arguments: Object<'a>, arena: &'a Bump) -> Result<Self, Faults<'a>> {
         let mut faults = Faults::new(arena);
         let members = TaskMembers::from_object(arguments);
         let request = Self::read(&members, arena, &mut faults);
         if members.count() < arguments.len() {
-            outsiders(arguments, &[], &mut faults);
+            report_unknown_or_repeated(arguments, &[], &mut faults);
         }
         match request {
             Some(request) if faults.listed().is_empty() => Ok(request),
@@ -72,14 +72,14 @@ impl<'a> TaskRequest<'a> {
     /// # Errors
     ///
     /// As [`TaskRequest::parse`].
-    pub fn with_options(
+    pub fn parse_with_options(
         arguments: Object<'a>,
         arena: &'a Bump,
     ) -> Result<(Self, TaskOptions<'a>), Faults<'a>> {
         let mut faults = Faults::new(arena);
         let request = Self::read(&TaskMembers::from_object(arguments), arena, &mut faults);
         let options = TaskOptions::read(arguments, &mut faults);
-        outsiders(arguments, &OPTIONS, &mut faults);
+        report_unknown_or_repeated(arguments, &OPTIONS, &mut faults);
         match request {
             Some(request) if faults.listed().is_empty() => Ok((request, options)),
             _ => Err(faults),
@@ -87,8 +87,8 @@ impl<'a> TaskRequest<'a> {
     }
 
     fn read(members: &TaskMembers<'a>, arena: &'a Bump, faults: &mut Faults<'a>) -> Option<Self> {
-        let goal = text("goal", members.goal, faults, goal_fault);
-        let repo = text("repo", members.repo, faults, repo_fault);
+        let goal = string_argument("goal", members.goal, faults, goal_fault);
+        let repo = string_argument("repo", members.repo, faults, repo_fault);
         let acceptance = acceptance(members.acceptance, faults);
         let files = files(members.files, arena, faults);
         Some(Self {
@@ -101,17 +101,17 @@ impl<'a> TaskRequest<'a> {
 }
 
 impl<'a> TaskOptions<'a> {
-    /// Each as it was found first.
+    /// Reads the options. Of a repeated option the first value counts.
     fn read(arguments: Object<'a>, faults: &mut Faults<'a>) -> Self {
         let key = arguments.get("idempotency_key").and_then(|key| {
-            text("idempotency_key", Some(key), faults, |key| {
+            string_argument("idempotency_key", Some(key), faults, |key| {
                 too_long(key, TASK_KEY_BYTES_MAX)
                     .or_else(|| blank(key))
                     .or_else(|| control_character(key))
             })
         });
         let follow_up_to = arguments.get("follow_up_to").and_then(|task| {
-            text("follow_up_to", Some(task), faults, |task| {
+            string_argument("follow_up_to", Some(task), faults, |task| {
                 TaskId::parse(task).is_none().then_some(Reason::NotATask)
             })
         });
@@ -137,7 +137,7 @@ fn seconds(value: Value<'_>, faults: &mut Faults<'_>) -> Option<u64> {
     None
 }
 
-/// The members by name, each as it was found first.
+/// The members by name. Of a repeated member the first value counts.
 #[derive(Default)]
 struct TaskMembers<'a> {
     goal: Option<Value<'a>>,
@@ -157,7 +157,7 @@ impl<'a> TaskMembers<'a> {
         members
     }
 
-    /// How many of them there are.
+    /// How many members are present.
     fn count(&self) -> usize {
         let members = [self.goal, self.repo, self.files, self.acceptance];
         members.iter().flatten().count()
@@ -174,8 +174,12 @@ impl<'a> TaskMembers<'a> {
     }
 }
 
-/// Members that are unknown, or known and repeated.
-fn outsiders<'a>(arguments: Object<'a>, options: &[&str], faults: &mut Faults<'a>) {
+/// Reports members that are unknown or repeated.
+fn report_unknown_or_repeated<'a>(
+    arguments: Object<'a>,
+    options: &[&str],
+    faults: &mut Faults<'a>,
+) {
     let mut seen = TaskMembers::default();
     let mut options_seen = [false; OPTIONS.len()];
     for (name, value) in arguments.iter() {
@@ -193,7 +197,7 @@ fn outsiders<'a>(arguments: Object<'a>, options: &[&str], faults: &mut Faults<'a
     }
 }
 
-fn text<'a>(
+fn string_argument<'a>(
     name: &'static str,
     value: Option<Value<'a>>,
     faults: &mut Faults<'a>,
@@ -218,8 +222,8 @@ fn wrong_type(wanted: &'static str, found: &Value<'_>) -> Reason {
     }
 }
 
-/// The entries of a list that are strings, each held to a rule.
-fn entries<'a>(
+/// Checks that each entry of a list is a string that keeps a rule.
+fn check_entries<'a>(
     name: &'static str,
     list: Array<'a>,
     faults: &mut Faults<'a>,
@@ -244,7 +248,7 @@ fn acceptance<'a>(value: Option<Value<'a>>, faults: &mut Faults<'a>) -> Option<A
             entries_max: TASK_ACCEPTANCE_MAX,
         },
         Some(Value::Array(list)) => {
-            entries("acceptance", list, faults, acceptance_fault);
+            check_entries("acceptance", list, faults, acceptance_fault);
             return Some(list);
         }
         Some(other) => wrong_type("an array of strings", &other),
@@ -263,7 +267,7 @@ fn files<'a>(
             entries_max: TASK_FILES_MAX,
         },
         Value::Array(list) => {
-            entries("files", list, faults, file_fault);
+            check_entries("files", list, faults, file_fault);
             repeated_files(list, arena, faults);
             return Some(list);
         }
@@ -273,7 +277,7 @@ fn files<'a>(
     None
 }
 
-/// Finds the second and later of equal entries by sorting a copy of the list in the arena.
+/// Reports entries that equal an earlier one. Sorts a copy of the list in the arena.
 fn repeated_files<'a>(list: Array<'a>, arena: &'a Bump, faults: &mut Faults<'a>) {
     assert!(list.len() <= TASK_FILES_MAX);
     if list.len() < 2 {
@@ -333,7 +337,7 @@ fn blank(text: &str) -> Option<Reason> {
 }
 
 fn control_character(text: &str) -> Option<Reason> {
-    // Most texts are done with after a look at their bytes. U+0080 to U+009F begin with 0xC2.
+    // A look at the bytes clears most texts. U+0080 to U+009F begin with 0xC2.
     let suspect =
         |byte: u8| u8::from(byte < 0x20) | u8::from(byte == 0x7F) | u8::from(byte == 0xC2);
     let suspects = text.bytes().fold(0, |any, byte| any | suspect(byte));

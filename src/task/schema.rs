@@ -1,9 +1,9 @@
-//! What `tools/list` says of the tool: the one home of its words.
+//! The description and the schemas of the tool, as `tools/list` publishes them.
 //!
-//! The schemas say what a JSON Schema can say to every client. There is no `$schema` member (the
-//! protocol's default is 2020-12, and validators of older dialects refuse an unknown one) and no
-//! look-around in a pattern. What they leave open, such as lengths in bytes, is in the
-//! descriptions, and [`super::request`] checks it.
+//! The schemas use only what the validators of every client understand: they have no `$schema`
+//! member (the protocol's default is 2020-12, and validators of older dialects refuse an unknown
+//! dialect) and no look-around in a pattern. The rules that a schema cannot express, such as lengths
+//! in bytes, stand in the descriptions, and [`super::request`] checks them.
 
 /// The tool's name.
 pub const NAME: &str = "larry_submit_task";
@@ -11,14 +11,14 @@ pub const NAME: &str = "larry_submit_task";
 /// The tool's name for people.
 pub const TITLE: &str = "Submit a coding task";
 
-/// What the tool does, for a model.
+/// The description for a model, while no executor is configured.
 pub const DESCRIPTION: &str = "Hands one bounded coding task to an executor that works on its \
 own in a local repository. Give it a goal, the repository, what decides that the task is done, \
 and, if you can, the files that may change. Every argument is checked before anything is \
 submitted: invalid_arguments names each fault, so correct them all and call again. \
 executor_not_connected means that nothing was submitted.";
 
-/// What the tool does where an executor is configured.
+/// The description for a model, if an executor is configured.
 pub const CONNECTED_DESCRIPTION: &str = "Hands one bounded coding task to an executor that works on \
 its own in a copy of a local repository, and returns at once with a task_id. Give it a goal, the \
 repository, what decides that the task is done, and, if you can, the files that may change. \
@@ -26,8 +26,8 @@ Follow it with larry_task_status. An acceptance entry gate:<name> runs the check
 the operator has defined; any other entry is told to the agent as it is. The result is a commit \
 under a ref and a diff: your working tree is never touched.";
 
-/// The arguments, with room for more properties. A closed object: an unknown member is a fault, so
-/// that a misspelt one is never silently dropped.
+/// The schema of the arguments, with further properties. The object is closed: an unknown member is
+/// a fault, so that a misspelt member is never silently dropped.
 macro_rules! input {
     ($more:literal) => {
         concat!(
@@ -71,10 +71,10 @@ macro_rules! input {
     };
 }
 
-/// The arguments while no executor is configured.
+/// The schema of the arguments, while no executor is configured.
 pub const INPUT: &str = input!("");
 
-/// The arguments where one is.
+/// The schema of the arguments, if an executor is configured.
 pub const INPUT_WITH_OPTIONS: &str = input!(
     r#",
     "idempotency_key": {
@@ -96,7 +96,7 @@ pub const INPUT_WITH_OPTIONS: &str = input!(
     }"#
 );
 
-/// `structuredContent`: a task that was accepted, or a typed error.
+/// The schema of `structuredContent`: an accepted task, or a typed error.
 pub const OUTPUT: &str = r#"{
   "type": "object",
   "properties": {

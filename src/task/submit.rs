@@ -1,4 +1,4 @@
-//! The tool `larry_submit_task`.
+//! The tool `larry_submit_task` while no executor is configured. It never accepts a task.
 
 use super::fault::Faults;
 use super::request::TaskRequest;
@@ -6,7 +6,7 @@ use super::schema;
 use crate::mcp::prepared::Prepared;
 use crate::mcp::tool::{Annotations, Answered, Call, Reply, Tool, ToolError, ToolSpec};
 
-/// The tool as it is while no executor is connected: it checks a task and never accepts one.
+/// The tool while no executor is configured: it checks a task and refuses it.
 #[derive(Debug, Clone)]
 pub struct SubmitTask {
     refusal: Prepared,

@@ -400,6 +400,24 @@ pub const GIT_OUTPUT_BYTES_MAX: usize = 16 << 20;
 /// Fronts that are connected at once.
 pub const FRONTS_MAX: usize = 64;
 
+/// Connections of one process, and of all that runs for tasks together: a quarter of all. A front
+/// needs one; some hosts start a few fronts in one process.
+pub const FRONTS_PER_PEER_MAX: usize = 16;
+
+/// The time that a front has to say hello once it is connected. Until then nobody knows whether it
+/// is a front, and it holds a place.
+pub const FRONT_HELLO_MS: u64 = 5_000;
+
+/// The time from the first byte of a front's line to its last. The longest line is 256 KiB.
+pub const FRONT_LINE_MS: u64 = 10_000;
+
+/// The time that a front may take nothing of what it is told. Then it is disconnected, and may
+/// connect again.
+pub const FRONT_STALL_MS: u64 = 30_000;
+
+/// The time before a connection is accepted again when the system is short of descriptors.
+pub const FRONT_ACCEPT_RETRY_MS: u64 = 200;
+
 /// Replies that wait for a front to take them. The executor reads on when there are fewer.
 pub const FRONT_REPLIES_MAX: usize = 64;
 
@@ -441,6 +459,8 @@ const _: () = {
     assert!(EXECUTOR_DRAIN_MS + EXECUTOR_EXIT_MS < 100);
     assert!(FLUSH_SIGNAL_MS + EXECUTOR_EXIT_MS < 100);
     assert!(EXECUTOR_RETRY_MS < EXECUTOR_CALL_MS);
+    assert!(2 * FRONTS_PER_PEER_MAX <= FRONTS_MAX);
+    assert!(FRONT_HELLO_MS <= FRONT_LINE_MS && FRONT_LINE_MS <= FRONT_STALL_MS);
     assert!(memory_budget_bytes() <= 48 << 20);
     assert!(2 * EXECUTOR_LINE_BYTES_MAX < TASK_JSON_BYTES_MAX);
     assert!(TASKS_RUNNING <= TASKS_RUNNING_MAX && TASKS_QUEUED <= TASKS_QUEUED_MAX);

@@ -2,16 +2,15 @@
 
 use std::fs;
 use std::io::{self, Write as _};
-use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::Path;
+use std::os::unix::fs::FileTypeExt as _;
+use std::os::unix::net::UnixListener;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Sender};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
+use std::sync::{Arc, Condvar, Mutex, Weak};
 use std::time::Duration;
 
-use super::api::connection;
+use super::api::connection::{self, Channel};
+use super::api::listener::{self, Places};
 use super::api::outgoing::Outgoing;
 use super::clock::{self, Uptime};
 use super::policy::{ExecutorConfig, Policy};
@@ -25,8 +24,9 @@ use super::schedule::retention::{self, EndedTask};
 use super::schedule::task::Task;
 use super::store::journal::{Journal, StateDirError};
 use super::store::state_dir::{self, StateLine};
+use super::threads::{self, locked, wait};
 use crate::executor_protocol::state::{Outcome, TaskState};
-use crate::limits::{FRONTS_MAX, TASK_EXPIRY_MS, TASK_TTL_MS};
+use crate::limits::{TASK_EXPIRY_MS, TASK_TTL_MS};
 use crate::task::id::TaskId;
 
 /// The exit code when another executor has the state directory.
@@ -39,6 +39,9 @@ const END_MS: u64 = 30;
 /// How often it looks whether somebody at a terminal wants a task cancelled, while there are any.
 const MARKERS_MS: u64 = 200;
 
+/// Why the process ends: because it is to, or because it cannot go on.
+type End = io::Result<()>;
+
 /// What all threads share.
 #[derive(Debug)]
 pub struct Daemon {
@@ -49,7 +52,7 @@ pub struct Daemon {
     pub(super) queue: Mutex<Queue>,
     pub(super) changed: Condvar,
     pub(super) connections: Mutex<Vec<Weak<Outgoing>>>,
-    pub(super) connected: AtomicUsize,
+    pub(super) places: Places,
 }
 
 /// Serves until the input ends or a signal comes.
@@ -85,7 +88,7 @@ fn start(config: ExecutorConfig) -> Result<(), (u8, String)> {
     let listener = config
         .socket
         .as_deref()
-        .map(listen)
+        .map(listener::listen)
         .transpose()
         .map_err(failed)?;
     let daemon = Arc::new(Daemon {
@@ -94,7 +97,7 @@ fn start(config: ExecutorConfig) -> Result<(), (u8, String)> {
         changed: Condvar::new(),
         uptime: Uptime::start(),
         connections: Mutex::new(Vec::new()),
-        connected: AtomicUsize::new(0),
+        places: Places::default(),
         journal,
         policy,
     });
@@ -103,62 +106,13 @@ fn start(config: ExecutorConfig) -> Result<(), (u8, String)> {
     let open = locked(&daemon.queue).open();
     daemon.cancel_what_is_marked(open);
     let (over, is_over) = mpsc::channel();
-    daemon.start_threads(signals, over.clone());
-    match listener {
-        Some(listener) => {
-            let daemon = Arc::clone(&daemon);
-            std::thread::spawn(move || daemon.accept(&listener));
-        }
-        None => daemon.serve_stdio(over),
-    }
-    // One end is enough, and somebody keeps the other side as long as threads run.
-    let _ = is_over.recv();
+    let end = daemon
+        .start_threads(signals, &over)
+        .and_then(|()| daemon.start_serving(listener, over))
+        // One end is enough. The thread that waits for signals keeps the channel open.
+        .and_then(|()| is_over.recv().unwrap_or(Ok(())));
     daemon.end();
-    Ok(())
-}
-
-/// Listens on a socket that only this user can reach.
-fn listen(path: &Path) -> Result<UnixListener, String> {
-    let show = path.display();
-    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
-    let dir = dir.unwrap_or(Path::new("."));
-    if !dir.exists() {
-        use std::os::unix::fs::DirBuilderExt as _;
-        let made = fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(dir);
-        made.map_err(|error| format!("{}: {error}", dir.display()))?;
-    }
-    let found = fs::metadata(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
-    if found.permissions().mode() & 0o077 != 0 {
-        return Err(format!(
-            "{} is open to other users: the socket needs a directory of mode 0700",
-            { dir.display() }
-        ));
-    }
-    if let Ok(found) = fs::symlink_metadata(path) {
-        if !found.file_type().is_socket() {
-            return Err(format!("{show} is there, and is no socket"));
-        }
-        if UnixStream::connect(path).is_ok() {
-            return Err(format!("somebody listens on {show} already"));
-        }
-        fs::remove_file(path).map_err(|error| format!("{show}: {error}"))?;
-    }
-    let listener = UnixListener::bind(path).map_err(|error| format!("{show}: {error}"))?;
-    fs::set_permissions(path, fs::Permissions::from_mode(0o600))
-        .map_err(|error| format!("{show}: {error}"))?;
-    Ok(listener)
-}
-
-/// Locks a mutex. A thread that panicked while it held the lock left the value between two steps,
-/// which is a bug of ours; the others go on.
-pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A thread that panics is a bug of ours, and leaves what it held as it was between two lines.
-    mutex
-        .lock()
-        .unwrap_or_else(|poisoned| poisoned.into_inner())
+    end.map_err(system)
 }
 
 impl Daemon {
@@ -221,71 +175,61 @@ impl Daemon {
         findings.record(&Verdict { outcome, error }, &dir.to_string_lossy())
     }
 
-    fn start_threads(self: &Arc<Self>, signals: EndSignals, over: Sender<()>) {
-        std::thread::spawn(move || {
+    /// Starts the threads that live as long as the process. Those that do tasks come last, so that
+    /// nothing runs when one of the others cannot be had.
+    fn start_threads(self: &Arc<Self>, signals: EndSignals, over: &Sender<End>) -> io::Result<()> {
+        let signalled = over.clone();
+        threads::start("signals", move || {
             signals.wait();
             // Nobody listens if the end has begun.
-            let _ = over.send(());
-        });
-        for _ in 0..self.policy.config.running_max {
-            let daemon = Arc::clone(self);
-            std::thread::spawn(move || {
-                loop {
-                    let task = daemon.next();
-                    job::run(&daemon, &task);
-                }
-            });
-        }
+            let _ = signalled.send(Ok(()));
+        })?;
         let daemon = Arc::clone(self);
-        std::thread::spawn(move || daemon.look_for_markers());
+        threads::start("markers", move || daemon.look_for_markers())?;
         let daemon = Arc::clone(self);
-        std::thread::spawn(move || {
+        threads::start("expiry", move || {
             loop {
                 daemon.expire();
                 std::thread::sleep(Duration::from_millis(TASK_EXPIRY_MS));
             }
-        });
-    }
-
-    /// The one front that started the executor, and with which it ends.
-    fn serve_stdio(self: &Arc<Self>, over: Sender<()>) {
-        let daemon = Arc::clone(self);
-        std::thread::spawn(move || {
-            let stdin = io::stdin();
-            connection::serve(&daemon, stdin.lock(), Box::new(io::stdout()), false, || {});
-            // Nobody listens if the end has begun.
-            let _ = over.send(());
-        });
-    }
-
-    /// Takes in connections of this user, as many as there may be.
-    fn accept(self: &Arc<Self>, listener: &UnixListener) {
-        for stream in listener.incoming() {
-            let Ok(stream) = stream else {
-                // Descriptors may be short for a moment.
-                std::thread::sleep(Duration::from_millis(MARKERS_MS));
-                continue;
-            };
-            let Ok((user, pid)) = process::peer(&stream) else {
-                continue;
-            };
-            let connected = self.connected.fetch_add(1, Ordering::SeqCst);
-            if user != process::user() || connected >= FRONTS_MAX {
-                self.connected.fetch_sub(1, Ordering::SeqCst);
-                continue;
-            }
+        })?;
+        for _ in 0..self.policy.config.running_max {
             let daemon = Arc::clone(self);
-            std::thread::spawn(move || {
-                let inside = process::descends(pid, std::process::id());
-                if let (Ok(reader), Ok(writer)) = (stream.try_clone(), stream.try_clone()) {
-                    let reader = io::BufReader::new(reader);
-                    // One that is closed already needs no closing.
-                    let close = || drop(stream.shutdown(std::net::Shutdown::Both));
-                    connection::serve(&daemon, reader, Box::new(writer), inside, close);
+            threads::start("worker", move || {
+                loop {
+                    let task = daemon.next();
+                    job::run(&daemon, &task);
                 }
-                daemon.connected.fetch_sub(1, Ordering::SeqCst);
-            });
+            })?;
         }
+        Ok(())
+    }
+
+    /// Starts to serve whoever connects, or the one front that started the executor and with which
+    /// it ends.
+    fn start_serving(
+        self: &Arc<Self>,
+        listener: Option<UnixListener>,
+        over: Sender<End>,
+    ) -> io::Result<()> {
+        let daemon = Arc::clone(self);
+        let started = match listener {
+            Some(listener) => threads::start("accept", move || {
+                listener::accept(&daemon, &listener);
+            }),
+            None => threads::start("front", move || {
+                let channel = Channel {
+                    reader: io::stdin().lock(),
+                    writer: Box::new(io::stdout()),
+                    hello_by: None,
+                    socket: None,
+                    is_of_task: false,
+                };
+                // Nobody listens if the end has begun.
+                let _ = over.send(connection::serve(&daemon, channel));
+            }),
+        };
+        started.map(drop)
     }
 
     /// Waits for the next task, and begins it.
@@ -298,8 +242,7 @@ impl Daemon {
                     return Arc::clone(&entry.task);
                 }
             }
-            let waited = self.changed.wait(queue);
-            queue = waited.unwrap_or_else(|poisoned| poisoned.into_inner());
+            queue = wait(&self.changed, queue);
         }
     }
 
@@ -309,8 +252,7 @@ impl Daemon {
             let open = {
                 let mut queue = locked(&self.queue);
                 while queue.open().is_empty() {
-                    let waited = self.changed.wait(queue);
-                    queue = waited.unwrap_or_else(|poisoned| poisoned.into_inner());
+                    queue = wait(&self.changed, queue);
                 }
                 queue.open()
             };

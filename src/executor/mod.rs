@@ -13,3 +13,4 @@ pub mod policy;
 pub mod run;
 pub mod schedule;
 pub mod store;
+pub mod threads;

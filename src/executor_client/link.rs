@@ -151,6 +151,11 @@ impl Link {
         }
     }
 
+    /// Whether hello is not answered yet.
+    pub fn is_greeting(&self) -> bool {
+        matches!(self.stand, LinkState::Greeting { .. })
+    }
+
     /// Whether an answer is that to hello.
     pub fn is_hello(&self, serial: u64) -> bool {
         matches!(self.stand, LinkState::Greeting { .. }) && serial == self.hello_serial

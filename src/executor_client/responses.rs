@@ -40,8 +40,18 @@ impl Dispatcher {
             (None, Some(Value::Unsigned(serial))) if self.is_asked(serial) => {
                 self.answer(serial, message, bytes, replies);
             }
+            (None, Some(Value::Null)) if self.link.is_greeting() => self.turned_away(message),
             _ => self.record_violation("a line answered nothing that was asked"),
         }
+    }
+
+    /// The executor does not serve this connection, and says why without having read hello.
+    fn turned_away(&mut self, message: Object<'_>) {
+        let error = message.get("error").and_then(|error| error.as_object());
+        let why = error.map(|error| ToolRefusal::told(error).what);
+        let why = why.as_ref().map_or("it gave no reason", |why| why.as_str());
+        let what = format_args!("the executor does not serve this connection: {why}");
+        self.lost(ToolRefusal::absent(Absence::HandshakeFailed, what));
     }
 
     /// Takes note of a line that is not as it must be. The third one ends the connection.

@@ -246,7 +246,7 @@ fn a_socket_that_was_left_is_replaced_and_one_that_others_reach_is_refused() {
     for path in [&precious, &link] {
         let refused = bench.refused(&["--socket", &path.to_string_lossy()]);
         assert_eq!(refused.status.code(), Some(1));
-        assert!(String::from_utf8_lossy(&refused.stderr).contains("is no socket"));
+        assert!(String::from_utf8_lossy(&refused.stderr).contains("is not a socket"));
     }
     assert!(link.is_symlink() && fs::read(&precious).unwrap() == b"precious");
     let public = bench.path("public");

@@ -5,6 +5,7 @@
 mod support;
 
 mod bench;
+mod connections;
 mod crashes;
 mod fronts;
 mod keeping;

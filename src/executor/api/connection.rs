@@ -1,17 +1,23 @@
 //! Serves a front: its requests one after the other.
 
-use std::io::{BufRead, Write};
+use std::fmt;
+use std::io::{self, Write};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
+use std::time::Instant;
 
-use crate::executor::api::outgoing::{Outgoing, ReadLine, read_line, send, write_standing};
+use crate::executor::api::lines::{LineReader, ReadLine, read_line};
+use crate::executor::api::outgoing::{Outgoing, send, write_standing};
 use crate::executor::api::paging::page;
-use crate::executor::daemon::{Daemon, locked};
+use crate::executor::daemon::Daemon;
 use crate::executor::run::job::{PreviousTask, instructions};
 use crate::executor::run::repo::Repo;
 use crate::executor::run::scope;
 use crate::executor::run::workspace::{self, RepoRefused};
 use crate::executor::schedule::queue::{Admission, TaskEntry};
 use crate::executor::schedule::task::Task;
+use crate::executor::threads::{self, locked};
 use crate::executor::{clock, json};
 use crate::executor_protocol::PROTOCOL;
 use crate::executor_protocol::error_code::TaskErrorCode;
@@ -54,50 +60,94 @@ impl ApiError {
 type ResultWriter = Box<dyn FnOnce(&mut ObjectWriter<'_>)>;
 type ApiResult = Result<ResultWriter, ApiError>;
 
+/// What a front is heard and answered on.
+pub struct Channel<R> {
+    /// What it says.
+    pub reader: R,
+    /// What it is told.
+    pub writer: Box<dyn Write + Send>,
+    /// When it must have said hello; none if it may take its time.
+    pub hello_by: Option<Instant>,
+    /// The socket under both; none for stdin and stdout.
+    pub socket: Option<Arc<UnixStream>>,
+    /// What is at the other end runs for a task.
+    pub is_of_task: bool,
+}
+
+impl<R> fmt::Debug for Channel<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Channel").finish_non_exhaustive()
+    }
+}
+
 /// A front's connection.
 struct Connection<'s> {
     daemon: &'s Daemon,
     front: Arc<Outgoing>,
-    greeted: bool,
-    /// What is at the other end runs for a task.
-    inside: bool,
+    /// When hello must have come, until it has.
+    hello_by: Option<Instant>,
+    is_greeted: bool,
+    is_of_task: bool,
     /// The front says that it serves what runs for a task.
-    nested: bool,
+    is_nested: bool,
 }
 
 /// Serves a front to the end of its connection.
-pub fn serve(
-    daemon: &Arc<Daemon>,
-    reader: impl BufRead,
-    writer: Box<dyn Write + Send>,
-    inside: bool,
-    close: impl Fn(),
-) {
+///
+/// # Errors
+///
+/// The system gives no thread to write with. Nothing was read.
+pub fn serve(daemon: &Arc<Daemon>, channel: Channel<impl LineReader>) -> io::Result<()> {
     let front = Arc::new(Outgoing::default());
-    locked(&daemon.connections).push(Arc::downgrade(&front));
-    let writing = {
-        let (daemon, front) = (Arc::clone(daemon), Arc::clone(&front));
-        std::thread::spawn(move || send(&daemon, &front, writer))
+    let socket = channel.socket;
+    // One that is closed already needs no closing.
+    let close = |socket: &Option<Arc<UnixStream>>| {
+        socket
+            .iter()
+            .for_each(|socket| drop(socket.shutdown(Shutdown::Both)));
     };
+    let writing = {
+        let (daemon, front, socket) = (Arc::clone(daemon), Arc::clone(&front), socket.clone());
+        threads::start("front-out", move || {
+            send(&daemon, &front, channel.writer);
+            // Whoever takes nothing is not heard any more either.
+            close(&socket);
+        })?
+    };
+    locked(&daemon.connections).push(Arc::downgrade(&front));
     let mut connection = Connection {
         daemon,
         front: Arc::clone(&front),
-        greeted: false,
-        inside,
-        nested: false,
+        hello_by: channel.hello_by,
+        is_greeted: false,
+        is_of_task: channel.is_of_task,
+        is_nested: false,
     };
-    connection.read(reader);
+    connection.read(channel.reader);
     front.close();
-    close();
-    // A writer that panics is a bug of ours and has said so.
-    let _ = writing.join();
+    close(&socket);
+    writing
+        .join()
+        .expect("a thread that panics takes the process with it");
+    Ok(())
+}
+
+/// The line that tells a client that it is not served. It answers no request, so that its id is null.
+pub fn refusal_line(why: &str) -> String {
+    let line = json::object(|reply| {
+        reply.string("jsonrpc", "2.0");
+        reply.raw("id", "null");
+        let refusal = ApiError::new(TaskErrorCode::QueueFull, why);
+        reply.object("error", |error| write_refusal(error, &refusal));
+    });
+    line + "\n"
 }
 
 impl Connection<'_> {
-    fn read(&mut self, mut reader: impl BufRead) {
+    fn read(&mut self, mut reader: impl LineReader) {
         let (mut line, mut faults) = (Vec::new(), 0);
         while faults < EXECUTOR_VIOLATIONS_MAX && !self.front.is_closed() {
-            let served = match read_line(&mut reader, &mut line) {
+            let served = match read_line(&mut reader, &mut line, self.hello_by) {
                 ReadLine::End => return,
                 ReadLine::TooLong => false,
                 ReadLine::Whole if line.iter().all(u8::is_ascii_whitespace) => true,
@@ -130,9 +180,9 @@ impl Connection<'_> {
     fn answer(&mut self, method: &str, params: Object<'_>) -> ApiResult {
         match method {
             "hello" => self.hello(params),
-            _ if !self.greeted => Err(ApiError::protocol(-32_600, "hello comes first")),
+            _ if !self.is_greeted => Err(ApiError::protocol(-32_600, "hello comes first")),
             // An agent would see what others do, and could end it.
-            _ if self.inside => Err(ApiError::new(
+            _ if self.is_of_task => Err(ApiError::new(
                 TaskErrorCode::DepthExceeded,
                 "what runs for a task has no say in tasks",
             )),
@@ -151,8 +201,9 @@ impl Connection<'_> {
                 format!("this executor speaks {PROTOCOL}"),
             ));
         }
-        self.greeted = true;
-        self.nested = json::unsigned(params, "depth").unwrap_or(0) > 0;
+        self.is_greeted = true;
+        self.hello_by = None;
+        self.is_nested = json::unsigned(params, "depth").unwrap_or(0) > 0;
         let (policy, durable) = (&self.daemon.policy, self.daemon.journal.durable());
         let bounds = policy.bounds();
         let deadline_s = policy.config.deadline_s;
@@ -184,7 +235,7 @@ impl Connection<'_> {
 
     fn submit(&mut self, params: Object<'_>) -> ApiResult {
         let invalid = |what| ApiError::new(TaskErrorCode::InvalidArguments, what);
-        if self.nested {
+        if self.is_nested {
             return Err(ApiError::new(
                 TaskErrorCode::DepthExceeded,
                 "a task cannot submit a task",

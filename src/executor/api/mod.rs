@@ -2,5 +2,7 @@
 //! is the side of a connection that is written to, [`paging`] cuts long texts into pages.
 
 pub mod connection;
+pub mod lines;
+pub mod listener;
 pub mod outgoing;
 pub mod paging;

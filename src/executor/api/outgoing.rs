@@ -1,16 +1,16 @@
-//! A front's connection: the lines that come, and the side that is written to, with the changes of
-//! the tasks that it follows.
+//! The side of a connection that is written to, with the changes of the tasks that it follows.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::io::{self, BufRead, Write};
+use std::io::Write;
 use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-use crate::executor::daemon::{Daemon, locked};
+use crate::executor::daemon::Daemon;
 use crate::executor::schedule::queue::TaskEntry;
+use crate::executor::threads::{locked, wait};
 use crate::executor::{clock, json};
 use crate::executor_protocol::state::TaskState;
-use crate::limits::{EXECUTOR_LINE_BYTES_MAX, EXECUTOR_PROGRESS_MS_MIN, FRONT_REPLIES_MAX};
+use crate::limits::{EXECUTOR_PROGRESS_MS_MIN, FRONT_REPLIES_MAX};
 use crate::task::id::TaskId;
 use crate::wire::writer::ObjectWriter;
 
@@ -65,8 +65,7 @@ impl Outgoing {
     pub fn reply(&self, line: String) {
         let mut outgoing = locked(&self.outgoing);
         while outgoing.replies.len() >= FRONT_REPLIES_MAX && !outgoing.closed {
-            let waited = self.changed.wait(outgoing);
-            outgoing = waited.unwrap_or_else(|poisoned| poisoned.into_inner());
+            outgoing = wait(&self.changed, outgoing);
         }
         outgoing.replies.push_back(line);
         outgoing.additions += 1;
@@ -190,63 +189,5 @@ pub fn send(daemon: &Daemon, front: &Outgoing, mut writer: Box<dyn Write + Send>
         {
             return front.close();
         }
-    }
-}
-
-/// A line, or why there is none.
-#[derive(Debug)]
-pub enum ReadLine {
-    /// It is there, without its LF.
-    Whole,
-    /// It passed the bound and was thrown away.
-    TooLong,
-    /// Nothing comes any more.
-    End,
-}
-
-/// Reads a line of bounded length. The rest of one that is longer is thrown away.
-pub fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> ReadLine {
-    line.clear();
-    let mut too_long = false;
-    loop {
-        let chunk = match reader.fill_buf() {
-            Ok([]) => return ReadLine::End,
-            Ok(chunk) => chunk,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(_) => return ReadLine::End,
-        };
-        let end = memchr::memchr(b'\n', chunk);
-        let part = &chunk[..end.unwrap_or(chunk.len())];
-        too_long |= line.len() + part.len() > EXECUTOR_LINE_BYTES_MAX;
-        if !too_long {
-            line.extend_from_slice(part);
-        }
-        let used = part.len() + usize::from(end.is_some());
-        reader.consume(used);
-        match (end, too_long) {
-            (Some(_), false) => return ReadLine::Whole,
-            (Some(_), true) => return ReadLine::TooLong,
-            (None, _) => {}
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_line_over_the_bound_is_thrown_away_and_the_next_one_read() {
-        let mut input = vec![b'x'; EXECUTOR_LINE_BYTES_MAX + 1];
-        input.extend_from_slice(b"\nnext\n");
-        let mut reader = io::BufReader::new(&input[..]);
-        let mut line = Vec::new();
-        assert!(matches!(
-            read_line(&mut reader, &mut line),
-            ReadLine::TooLong
-        ));
-        assert!(matches!(read_line(&mut reader, &mut line), ReadLine::Whole));
-        assert_eq!(line, b"next");
-        assert!(matches!(read_line(&mut reader, &mut line), ReadLine::End));
     }
 }

@@ -14,6 +14,7 @@ use crate::executor::schedule::task::Task;
 use crate::executor::store::removal::remove_tree;
 use crate::executor::store::state_dir::{LOCK, StateDir, StateLine};
 use crate::executor::store::{private_dir, private_file};
+use crate::executor::threads;
 use crate::limits::{EXPIRED_IDS_BYTES_MAX, STATE_LOCK_MS_MAX, TASK_SYNC_MS};
 use crate::task::id::TaskId;
 
@@ -83,7 +84,7 @@ impl Journal {
         let journal = Self {
             place: StateDir::new(root),
             durable,
-            later: syncer(),
+            later: syncer().map_err(system)?,
             _lock: lock,
         };
         journal.tidy().map_err(system)?;
@@ -266,9 +267,9 @@ fn cut_torn_line(path: &Path) -> io::Result<()> {
 }
 
 /// Starts a thread that brings files to the disk a moment after they were written.
-fn syncer() -> Sender<PathBuf> {
+fn syncer() -> io::Result<Sender<PathBuf>> {
     let (sender, receiver) = mpsc::channel::<PathBuf>();
-    std::thread::spawn(move || {
+    threads::start("sync", move || {
         while let Ok(first) = receiver.recv() {
             std::thread::sleep(Duration::from_millis(TASK_SYNC_MS));
             let paths: BTreeSet<PathBuf> = receiver.try_iter().chain([first]).collect();
@@ -278,8 +279,8 @@ fn syncer() -> Sender<PathBuf> {
                 let _ = File::open(&path).and_then(|file| file.sync_data());
             }
         }
-    });
-    sender
+    })?;
+    Ok(sender)
 }
 
 #[cfg(test)]

@@ -1,0 +1,164 @@
+//! Clients that connect and do nothing, or not to the end, and a system that is short of threads.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::bench::{Bench, wait_for};
+
+/// What one process may have, and all together.
+const PER_PEER: usize = 16;
+const ALL: usize = 64;
+
+const HELLO: &str =
+    r#"{"jsonrpc":"2.0","id":1,"method":"hello","params":{"protocol":"rocco-exec/1"}}"#;
+
+/// A process that connects so many times, says that it has, and is silent.
+fn silent(bench: &Bench, connections: usize) -> Child {
+    let script = "import socket, sys, time\n\
+                  all = []\n\
+                  for _ in range(int(sys.argv[2])):\n\
+                  \x20   all.append(socket.socket(socket.AF_UNIX))\n\
+                  \x20   all[-1].connect(sys.argv[1])\n\
+                  print('connected', flush=True)\n\
+                  sys.stdin.read()\n";
+    let mut child = Command::new("python3")
+        .args(["-c", script])
+        .arg(bench.socket())
+        .arg(connections.to_string())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let said = BufReader::new(child.stdout.take().unwrap()).read_line(&mut line);
+    assert!(said.is_ok() && line == "connected\n", "{line}");
+    child
+}
+
+/// What a client is told that says hello.
+fn greet(bench: &Bench) -> Value {
+    let mut stream = UnixStream::connect(bench.socket()).unwrap();
+    // One that is refused may be closed by now.
+    let _ = writeln!(stream, "{HELLO}");
+    let mut line = String::new();
+    let _ = BufReader::new(stream).read_line(&mut line);
+    serde_json::from_str(&line).unwrap_or(Value::Null)
+}
+
+/// 64 connections that said nothing locked everybody out for as long as they liked.
+#[test]
+fn silent_connections_lock_nobody_out() {
+    let bench = Bench::new("silent");
+    let daemon = bench.daemon(&[]);
+    // One process has its share and no more, and others are served at once.
+    let mut peers = vec![silent(&bench, PER_PEER + 4)];
+    assert!(greet(&bench)["result"].is_object());
+    // Many processes have all places, and whoever comes is told so.
+    peers.extend((0..ALL / PER_PEER).map(|_| silent(&bench, PER_PEER)));
+    let refused = greet(&bench);
+    assert_eq!(refused["error"]["data"]["code"], "queue_full", "{refused}");
+    assert_eq!(refused["id"], Value::Null);
+    // Until it is clear that they will not say hello.
+    let started = Instant::now();
+    wait_for("a place", || {
+        greet(&bench)["result"].is_object().then_some(())
+    });
+    assert!(started.elapsed() < Duration::from_secs(60));
+    for peer in &mut peers {
+        peer.kill().unwrap();
+        peer.wait().unwrap();
+    }
+    drop(daemon);
+}
+
+/// How long it takes until the executor closes a connection on which this was said.
+fn closed_after(bench: &Bench, said: &str) -> Duration {
+    let mut stream = UnixStream::connect(bench.socket()).unwrap();
+    stream
+        .set_read_timeout(Some(Duration::from_secs(60)))
+        .unwrap();
+    stream.write_all(said.as_bytes()).unwrap();
+    let started = Instant::now();
+    let mut heard = String::new();
+    let end = stream.read_to_string(&mut heard);
+    assert!(end.is_ok(), "{said:?} was kept: {end:?}");
+    started.elapsed()
+}
+
+/// A line that was begun and not ended held a place for ever.
+#[test]
+fn a_line_that_does_not_come_to_its_end_costs_the_connection() {
+    let bench = Bench::new("half");
+    let _daemon = bench.daemon(&[]);
+    let mut idle = bench.front();
+    let (before, after) = std::thread::scope(|scope| {
+        let before = scope.spawn(|| closed_after(&bench, &HELLO[..20]));
+        let after = scope.spawn(|| closed_after(&bench, &format!("{HELLO}\n{{\"jsonrpc\"")));
+        (before.join().unwrap(), after.join().unwrap())
+    });
+    assert!(before >= Duration::from_secs(4), "{before:?}");
+    assert!(after >= Duration::from_secs(9), "{after:?}");
+    // A front that has nothing to say is left alone.
+    assert!(idle.call("task/list", json!({}))["result"].is_object());
+}
+
+/// The executor with some of its threads refused, the first being number 1.
+fn without_threads(bench: &Bench, which: &str, flags: &[&str]) -> Command {
+    let mut command = Command::new("strace");
+    command
+        .args(["-f", "-qq", "-o", "/dev/null", "-e", "trace=clone3", "-e"])
+        .arg(format!("inject=clone3:error=EAGAIN:when={which}"))
+        .arg(env!("CARGO_BIN_EXE_rocco"))
+        .args(["executor", "--sandbox", "off", "--allow-repo"])
+        .arg(&bench.root)
+        .arg("--state")
+        .arg(bench.path("state"))
+        .args(flags)
+        .args(["--", "true"])
+        .env_remove("ROCCO_DEPTH")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    command
+}
+
+/// A thread that could not be started ended the executor and all its tasks by an abort.
+#[test]
+fn a_thread_that_cannot_be_started_is_told_and_ends_nothing() {
+    let bench = Bench::new("threads");
+    // To sync, signals, markers, expiry, two workers, accept.
+    const AT_START: usize = 7;
+    let socket = bench.socket();
+    let flags = ["--socket", socket.to_str().unwrap()];
+    for number in 1..=AT_START {
+        let mut command = without_threads(&bench, &number.to_string(), &flags);
+        let output = command.output().expect("strace is installed");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{number}: {said}");
+        assert!(said.contains("cannot be started"), "{number}: {said}");
+        assert_eq!(said.lines().count(), 1, "{number}: {said}");
+    }
+    // Each thread counts those that it starts, so that only the eighth connection is refused one.
+    let which = (AT_START + 1).to_string();
+    let mut daemon = without_threads(&bench, &which, &flags).spawn().unwrap();
+    wait_for("the socket", || socket.exists().then_some(()));
+    for _ in 0..AT_START {
+        assert!(greet(&bench)["result"].is_object());
+    }
+    let refused = greet(&bench);
+    assert_eq!(refused["error"]["data"]["code"], "queue_full", "{refused}");
+    let message = refused["error"]["message"].as_str().unwrap();
+    assert!(message.contains("cannot be started"), "{message}");
+    assert!(greet(&bench)["result"].is_object());
+    assert!(daemon.try_wait().unwrap().is_none());
+    // Whoever traces the executor ends with it.
+    let children = format!("/proc/{0}/task/{0}/children", daemon.id());
+    let executor = std::fs::read_to_string(children).unwrap();
+    let ended = Command::new("kill").args(["-9", executor.trim()]).status();
+    assert!(ended.unwrap().success(), "{executor}");
+    daemon.wait().unwrap();
+}

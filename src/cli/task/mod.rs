@@ -1,18 +1,24 @@
 //! `rocco task`: the tasks of an executor, for the person at the terminal.
 
+mod cancel;
+mod copy;
+mod list;
 mod show;
+mod text;
 
 use std::env;
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _, Write};
 use std::process::ExitCode;
 
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
-use crate::executor::store::state_dir::StateDir;
+use crate::executor::daemon::warn;
+use crate::executor::store::state_dir::{FoundTask, StateDir};
+use crate::executor_protocol::sanitize::Sanitized;
 
 use super::{commands, executor, printed};
-use show::{OutputFormat, TaskCommand};
+use text::OutputFormat;
 
 const ABOUT: &str = "rocco task shows the tasks of an executor, whether it runs or not.";
 
@@ -73,21 +79,64 @@ fn of_one(name: &'static str, about: &'static str, text: &'static str) -> Comman
 }
 
 pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, String> {
-    let (name, inner) = matches.subcommand().unwrap_or(("list", matches));
-    let task = || inner.get_one::<String>("task").cloned().unwrap_or_default();
-    let command = match name {
-        "show" => TaskCommand::Show(task()),
-        "log" => TaskCommand::Log(task()),
-        "diff" => TaskCommand::Diff(task()),
-        "cancel" => TaskCommand::Cancel(task()),
-        _ => TaskCommand::List,
+    let (command, matches) = matches.subcommand().unwrap_or(("list", matches));
+    let state_dir = StateDir::new(executor::state_dir(matches)?);
+    let mut out = io::stdout().lock();
+    let format = OutputFormat {
+        json: matches.get_flag("json"),
+        terminal: out.is_terminal() && env::var_os("NO_COLOR").is_none(),
     };
-    let place = StateDir::new(executor::state_dir(inner)?);
-    let mut stdout = io::stdout().lock();
-    let manner = OutputFormat {
-        json: inner.get_flag("json"),
-        terminal: stdout.is_terminal() && env::var_os("NO_COLOR").is_none(),
+    let shown = if command == "list" {
+        list::list(&state_dir, format, &mut out)
+    } else {
+        let name = matches.get_one::<String>("task").ok_or("TASK is missing")?;
+        match find(&state_dir, name) {
+            Ok(found) => answer(command, &state_dir, &found, format, &mut out),
+            Err(what) => {
+                warn(&what);
+                Ok(ExitCode::FAILURE)
+            }
+        }
     };
-    let told = show::run(&place, &command, manner, &mut stdout);
-    Ok(printed(told.and_then(|code| stdout.flush().map(|()| code))))
+    Ok(printed(shown.and_then(|code| out.flush().map(|()| code))))
+}
+
+/// Does a command that is about one task.
+fn answer(
+    command: &str,
+    state_dir: &StateDir,
+    found: &FoundTask,
+    format: OutputFormat,
+    out: &mut impl Write,
+) -> io::Result<ExitCode> {
+    let dir = state_dir.dir(found.task.id);
+    match command {
+        "log" => copy::copy(&dir.join("log"), format, out),
+        "diff" => copy::copy(&dir.join("diff.patch"), format, out),
+        "cancel" => cancel::cancel(state_dir, found, format, out),
+        _ => show::show(state_dir, found, format, out).map(|()| ExitCode::SUCCESS),
+    }
+}
+
+/// The task that a name, or the start of one, stands for.
+fn find(state_dir: &StateDir, name: &str) -> Result<FoundTask, String> {
+    let shown = Sanitized::new(name, 64);
+    let tasks = state_dir.tasks_found().map_err(|error| error.to_string())?;
+    let mut named = tasks.into_iter().filter(|found| {
+        let id = found.task.id.to_string();
+        id.starts_with(name)
+            || id
+                .strip_prefix("tsk_")
+                .is_some_and(|id| id.starts_with(name))
+    });
+    match (named.next(), named.next()) {
+        (Some(found), None) => Ok(found),
+        (Some(_), Some(_)) => Err(format!("{shown} is the start of more than one task's name")),
+        (None, _) => {
+            let root = state_dir.root().display();
+            Err(format!(
+                "no task {shown} is in {root}; see: rocco task list"
+            ))
+        }
+    }
 }

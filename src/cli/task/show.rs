@@ -1,208 +1,27 @@
-//! `rocco task`: the same state directory, for the person at the terminal.
+//! `rocco task show`: all that is known of one task.
 
-use std::fs::File;
-use std::io::{self, BufRead as _, BufReader, Read as _, Write};
-use std::path::Path;
-use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::io::{self, Write};
 
-use crate::executor::daemon::warn;
-use crate::executor::store::state_dir::{self, FoundTask, StateDir};
+use crate::executor::store::state_dir::{FoundTask, StateDir};
 use crate::executor::{clock, json};
 use crate::executor_protocol::sanitize::Sanitized;
-use crate::executor_protocol::state::{Outcome, TaskState};
-use crate::limits::EXECUTOR_LINE_BYTES_MAX;
 use crate::wire::json::{Object, Value};
 use crate::wire::writer::start_of;
 
-/// How long a cancelled task is waited for: an agent has five seconds to leave.
-const PATIENCE: Duration = Duration::from_secs(15);
+use super::text::{OutputFormat, coloured};
 
-const GOAL_CHARACTERS_MAX: usize = 60;
-
-/// What the person wants.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TaskCommand {
-    /// All tasks, the newest first.
-    List,
-    /// All that is known of one.
-    Show(String),
-    /// What its agent says.
-    Log(String),
-    /// What it changed.
-    Diff(String),
-    /// Its end.
-    Cancel(String),
-}
-
-/// How it is told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OutputFormat {
-    /// As JSON, for scripts.
-    pub json: bool,
-    /// To a terminal: with colours, and without what would steer it.
-    pub terminal: bool,
-}
-
-/// Tells what is wanted.
-///
-/// # Errors
-///
-/// The output cannot be written.
-pub fn run(
-    place: &StateDir,
-    wish: &TaskCommand,
-    manner: OutputFormat,
-    out: &mut impl Write,
-) -> io::Result<ExitCode> {
-    let name = match wish {
-        TaskCommand::List => return list(place, manner, out),
-        TaskCommand::Show(name)
-        | TaskCommand::Log(name)
-        | TaskCommand::Diff(name)
-        | TaskCommand::Cancel(name) => name,
-    };
-    let found = match find(place, name) {
-        Ok(found) => found,
-        Err(what) => {
-            warn(&what);
-            return Ok(ExitCode::FAILURE);
-        }
-    };
-    let id = found.task.id;
-    match wish {
-        TaskCommand::List | TaskCommand::Show(_) => show(place, &found, manner, out)?,
-        TaskCommand::Log(_) => return copy(&place.dir(id).join("log"), manner, out),
-        TaskCommand::Diff(_) => return copy(&place.dir(id).join("diff.patch"), manner, out),
-        TaskCommand::Cancel(_) => return cancel(place, &found, manner, out),
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-/// The task that a name, or the start of one, stands for.
-fn find(place: &StateDir, name: &str) -> Result<FoundTask, String> {
-    let shown = Sanitized::new(name, 64);
-    let tasks = place.tasks_found().map_err(|error| error.to_string())?;
-    let mut named = tasks.into_iter().filter(|found| {
-        let id = found.task.id.to_string();
-        id.starts_with(name)
-            || id
-                .strip_prefix("tsk_")
-                .is_some_and(|id| id.starts_with(name))
-    });
-    match (named.next(), named.next()) {
-        (Some(found), None) => Ok(found),
-        (Some(_), Some(_)) => Err(format!("{shown} is the start of more than one task's name")),
-        (None, _) => {
-            let root = place.root().display();
-            Err(format!(
-                "no task {shown} is in {root}; see: rocco task list"
-            ))
-        }
-    }
-}
-
-/// Says that something cannot be read.
-fn unreadable(path: &Path, error: &io::Error) -> ExitCode {
-    warn(&format!("{} cannot be read: {error}", path.display()));
-    ExitCode::FAILURE
-}
-
-fn list(place: &StateDir, manner: OutputFormat, out: &mut impl Write) -> io::Result<ExitCode> {
-    let all = place
-        .tasks_found()
-        .and_then(|tasks| Ok((tasks, place.tasks_unreadable()?)));
-    let (mut tasks, damaged) = match all {
-        Ok(all) => all,
-        Err(error) => return Ok(unreadable(place.root(), &error)),
-    };
-    damaged
-        .iter()
-        .for_each(|id| warn(&state_dir::damaged_task(place, *id)));
-    let code = if damaged.is_empty() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    };
-    tasks.reverse();
-    if manner.json {
-        for found in &tasks {
-            writeln!(
-                out,
-                "{}",
-                json::object(|object| {
-                    object.formatted("task_id", format_args!("{}", found.task.id));
-                    object.string("state", place.state_of(found).name());
-                    object.string("created_at", &clock::stamp(found.task.created_ms));
-                    object.string("updated_at", &clock::stamp(found.at_ms));
-                    object.string("repo", &found.task.content.repo);
-                    object.string("goal", &found.task.content.goal);
-                })
-            )?;
-        }
-        return Ok(code);
-    }
-    for found in &tasks {
-        let state = place.state_of(found);
-        let age = age(clock::now_ms().saturating_sub(found.task.created_ms));
-        let (id, goal) = (found.task.id, goal(&found.task.content.goal));
-        let state = coloured(state, manner, 11);
-        writeln!(out, "{id}  {state}  {age:>4}  {goal}")?;
-    }
-    Ok(code)
-}
-
-/// The first line of a goal, cut.
-fn goal(goal: &str) -> String {
-    let line = goal
-        .lines()
-        .find(|line| !line.trim().is_empty())
-        .unwrap_or_default();
-    let line = Sanitized::new(line.trim(), 4 * GOAL_CHARACTERS_MAX).to_string();
-    let mut short: String = line.chars().take(GOAL_CHARACTERS_MAX).collect();
-    if short.len() < line.len() {
-        short += "...";
-    }
-    short
-}
-
-fn age(ms: u64) -> String {
-    let seconds = ms / 1000;
-    match seconds {
-        0..120 => format!("{seconds}s"),
-        120..7200 => format!("{}m", seconds / 60),
-        7200..172_800 => format!("{}h", seconds / 3600),
-        _ => format!("{}d", seconds / 86_400),
-    }
-}
-
-fn coloured(state: TaskState, manner: OutputFormat, width: usize) -> String {
-    let padded = format!("{state:<width$}");
-    let colour = match state {
-        TaskState::Ended(Outcome::Succeeded) => "32",
-        TaskState::Ended(Outcome::Failed | Outcome::TimedOut | Outcome::Interrupted) => "31",
-        TaskState::Ended(Outcome::NeedsInput) => "33",
-        TaskState::Ended(Outcome::Cancelled) => return padded,
-        _ => "36",
-    };
-    if manner.terminal {
-        format!("\u{1b}[{colour}m{padded}\u{1b}[0m")
-    } else {
-        padded
-    }
-}
-
-fn show(
-    place: &StateDir,
+/// Shows a task, and its record if the task has ended.
+pub(super) fn show(
+    state_dir: &StateDir,
     found: &FoundTask,
-    manner: OutputFormat,
+    format: OutputFormat,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let (task, state) = (&found.task, place.state_of(found));
-    let dir = place.dir(task.id);
+    let (task, state) = (&found.task, state_dir.state_of(found));
+    let dir = state_dir.dir(task.id);
     // A task that has not ended has none.
-    let record = place.record(task.id);
-    if manner.json {
+    let record = state_dir.record(task.id);
+    if format.json {
         return writeln!(
             out,
             "{}",
@@ -216,7 +35,7 @@ fn show(
     }
     let mut row = |name: &str, text: &str| row(out, name, text);
     row("task", &task.id.to_string())?;
-    row("state", &coloured(state, manner, 0))?;
+    row("state", &coloured(state, format, 0))?;
     row("created", &clock::stamp(task.created_ms))?;
     row("updated", &clock::stamp(found.at_ms))?;
     row("repository", &plain(&task.content.repo))?;
@@ -289,65 +108,4 @@ fn gate(gate: Object<'_>) -> String {
     });
     let word = if passed { "passed" } else { "failed" };
     format!("{name} {word} in {} ms{tests}", number(gate, "duration_ms"))
-}
-
-/// Prints a file of a task's. To a terminal goes nothing that would steer it.
-fn copy(path: &Path, manner: OutputFormat, out: &mut impl Write) -> io::Result<ExitCode> {
-    let mut lines = match File::open(path) {
-        Ok(file) => BufReader::new(file),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(ExitCode::SUCCESS),
-        Err(error) => return Ok(unreadable(path, &error)),
-    };
-    let mut line = Vec::new();
-    loop {
-        line.clear();
-        let part = (&mut lines)
-            .take(EXECUTOR_LINE_BYTES_MAX as u64)
-            .read_until(b'\n', &mut line);
-        match part {
-            Ok(0) => return Ok(ExitCode::SUCCESS),
-            Ok(_) if manner.terminal => {
-                let text = String::from_utf8_lossy(&line);
-                write!(out, "{}", Sanitized::new(&text, text.len()))?;
-            }
-            Ok(_) => out.write_all(&line)?,
-            Err(error) => return Ok(unreadable(path, &error)),
-        }
-    }
-}
-
-fn cancel(
-    place: &StateDir,
-    found: &FoundTask,
-    manner: OutputFormat,
-    out: &mut impl Write,
-) -> io::Result<ExitCode> {
-    let id = found.task.id;
-    if found.state.outcome().is_none() {
-        place.ask_to_cancel(id)?;
-    }
-    let started = Instant::now();
-    loop {
-        let state = place
-            .found(id)
-            .map_or(found.state, |found| place.state_of(&found));
-        if state.outcome().is_some() {
-            writeln!(out, "{id}  {}", coloured(state, manner, 0))?;
-            return Ok(ExitCode::SUCCESS);
-        }
-        if !place.is_owned() {
-            writeln!(
-                out,
-                "{id}  {state}; it is cancelled when an executor starts"
-            )?;
-            return Ok(ExitCode::SUCCESS);
-        }
-        if started.elapsed() > PATIENCE {
-            warn(&format!(
-                "{id} has not ended yet; see: rocco task show {id}"
-            ));
-            return Ok(ExitCode::FAILURE);
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    }
 }

@@ -73,7 +73,7 @@ fn help_is_the_same_by_every_way_and_fits_in_80_columns() {
         let help = printed(&words(line, &["--help"]));
         assert!(help.starts_with("rocco "), "{line}: {help}");
         assert!(
-            help.contains(&format!("Usage: rocco {line}").trim_end()),
+            help.contains(format!("Usage: rocco {line}").trim_end()),
             "{line}: {help}"
         );
         for row in help.lines() {
@@ -289,7 +289,9 @@ fn completions_and_manuals_know_every_command() {
     for line in commands() {
         let page = printed(&words("man", &words(line, &[])));
         let name = words("rocco", &words(line, &[])).join("-");
-        assert!(page.contains(&format!(".TH {name} 1")), "{line}: {page}");
+        let version = env!("CARGO_PKG_VERSION");
+        let title = format!(".TH {name} 1  \"rocco {version}\"");
+        assert!(page.contains(&title), "{line}: {page}");
         assert!(!page.contains("rocco rocco"), "{page}");
     }
 }

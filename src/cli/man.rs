@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{ArgMatches, Command};
 use clap_mangen::Man;
 
-use super::{commands, print};
+use super::{VERSION, commands, print};
 
 pub(super) fn command() -> Command {
     let about = "print the manual page of rocco, or of a command";
@@ -21,7 +21,9 @@ pub(super) fn command() -> Command {
 pub(super) fn run(root: &Command, matches: &ArgMatches) -> Result<ExitCode, String> {
     let command = commands::named(root, matches)?;
     let mut page = Vec::new();
-    let rendered = Man::new(command.clone()).render(&mut page);
+    let rendered = Man::new(command.clone())
+        .source(VERSION.trim_end())
+        .render(&mut page);
     rendered.map_err(|error| format!("the page cannot be made: {error}"))?;
     Ok(print(&String::from_utf8_lossy(&page)))
 }

@@ -321,6 +321,9 @@ pub const GATES_LOG_BYTES_MAX: u64 = 4 << 20;
 /// The end of a gate's output that a record holds.
 pub const GATE_TAIL_BYTES_MAX: usize = 2 << 10;
 
+/// What is kept of a line of a gate while it has not ended. A line that counts tests is shorter.
+pub const GATE_LINE_BYTES_MAX: usize = 4 << 10;
+
 /// Gates that an operator defines, and gates in a record.
 pub const GATES_MAX: usize = 32;
 

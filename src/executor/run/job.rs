@@ -12,11 +12,12 @@ use super::{scope, workspace};
 use crate::executor::daemon::Daemon;
 use crate::executor::json;
 use crate::executor::policy::Policy;
+use crate::executor::run::gate_output::GateOutput;
 use crate::executor::run::gates::Gate;
 use crate::executor::run::repo::Repo;
 use crate::executor::run::sandbox::SandboxSpec;
 use crate::executor::run::supervisor::{Ending, Program, ProgramEnd, SupervisedProgram};
-use crate::executor::run::verdict::{Claim, Findings, GateRun, Verdict, end_of};
+use crate::executor::run::verdict::{Claim, Findings, GateRun, Verdict};
 use crate::executor::run::workspace::Git;
 use crate::executor::schedule::queue::StopReason;
 use crate::executor::schedule::task::{Content, Task};
@@ -194,19 +195,7 @@ impl<'s> Job<'s> {
             env,
             stdin: self.path("goal"),
         };
-        let log = TaskLog::create(self.path("log"), TASK_LOG_BYTES_MAX);
-        let ended = log.and_then(|mut log| {
-            self.say("agent", "");
-            let silence = Some(Duration::from_secs(policy.config.silence_s));
-            self.accompany(
-                &program,
-                "agent",
-                self.stop.deadline,
-                silence,
-                &mut log,
-                |_| {},
-            )
-        });
+        let ended = self.run_logged(&program);
         match ended {
             Ok(ended) => {
                 self.findings.stopped = ended.stopped;
@@ -224,6 +213,23 @@ impl<'s> Job<'s> {
                 let what = "the outcome that the agent wrote is not understood, and does not count";
                 self.findings.warnings.push(what.into());
             }
+        }
+    }
+
+    fn run_logged(&mut self, agent: &Program) -> io::Result<ProgramEnd> {
+        let mut log = TaskLog::create(self.path("log"), TASK_LOG_BYTES_MAX)?;
+        self.say("agent", "");
+        let silence = Some(Duration::from_secs(self.daemon.policy.config.silence_s));
+        let deadline = self.stop.deadline;
+        let ended = self.accompany(agent, "agent", deadline, silence, &mut log, |_| {});
+        self.note_log_fault("agent", &log);
+        ended
+    }
+
+    fn note_log_fault(&mut self, whose: &str, log: &TaskLog) {
+        if let Some(error) = log.fault() {
+            let what = format!("the log of the {whose} is not whole: {error}");
+            self.findings.warnings.push(what);
         }
     }
 
@@ -287,8 +293,7 @@ impl<'s> Job<'s> {
         let ended = guarded.accompany(
             |chunk| {
                 heard_at.set(Instant::now());
-                // A full disk costs the log, and not the task.
-                let _ = log.append(chunk);
+                log.append(chunk);
                 hear(chunk);
                 let text = String::from_utf8_lossy(end_of_bytes(chunk)).into_owned();
                 let line = text.lines().rev().find(|line| !line.trim().is_empty());
@@ -410,15 +415,26 @@ impl<'s> Job<'s> {
             Ok(log) => log,
             Err(what) => return self.fail("gates_failed", what),
         };
-        for gate in gates {
-            if self.is_stopped() {
-                return;
-            }
-            match self.run_gate(gate, &check, &mut log) {
-                Ok(run) => self.findings.gates.extend(run),
-                Err(error) => return self.fail("gates_failed", error.to_string()),
-            }
+        let ran = gates
+            .into_iter()
+            .try_for_each(|gate| self.run_gate_unless_stopped(gate, &check, &mut log));
+        self.note_log_fault("gates", &log);
+        if let Err(error) = ran {
+            self.fail("gates_failed", error.to_string());
         }
+    }
+
+    fn run_gate_unless_stopped(
+        &mut self,
+        gate: &Gate,
+        check: &Path,
+        log: &mut TaskLog,
+    ) -> io::Result<()> {
+        if !self.is_stopped() {
+            let run = self.run_gate(gate, check, log)?;
+            self.findings.gates.extend(run);
+        }
+        Ok(())
     }
 
     /// Runs a gate. None if the task was cancelled before the gate had started.
@@ -437,15 +453,13 @@ impl<'s> Job<'s> {
             env: self.daemon.policy.environment(&home, &gate.pass_env),
             stdin: "/dev/null".into(),
         };
-        log.append(format!("== {}: {}\n", gate.name, gate.argv.join(" ")).as_bytes())?;
+        log.append(format!("== {}: {}\n", gate.name, gate.argv.join(" ")).as_bytes());
         self.say(&gate.name, "");
         let timeout = Instant::now() + Duration::from_secs(gate.timeout_s);
-        let mut heard = Vec::new();
+        let mut output = GateOutput::new(gate.runner);
         let until = timeout.min(self.stop.deadline);
         let ended = self.accompany(&program, &gate.name, until, None, log, |chunk| {
-            heard.extend_from_slice(chunk);
-            let surplus = heard.len().saturating_sub(GATES_LOG_BYTES_MAX as usize);
-            heard.drain(..surplus);
+            output.hear(chunk);
         })?;
         self.note_left_behind(&format!("gate {}", gate.name), &ended);
         // A gate that is out of time fails; a task that is ends with it.
@@ -455,12 +469,11 @@ impl<'s> Job<'s> {
         if let (Some(_), Ending::NotStarted(_)) = (ended.stopped, &ended.ending) {
             return Ok(None);
         }
-        let heard = String::from_utf8_lossy(&heard);
-        let tests = gate.runner.map(|runner| runner.count(&heard));
+        let (tests, tail) = output.finish();
         let stopped = ended.stopped.is_some();
         let refusal = GateRun::refusal_of(&ended.ending, stopped, tests, gate.timeout_s);
         let word = refusal.as_deref().unwrap_or("passed");
-        log.append(format!("== {}: {word}\n", gate.name).as_bytes())?;
+        log.append(format!("== {}: {word}\n", gate.name).as_bytes());
         Ok(Some(GateRun {
             name: gate.name.clone(),
             argv: gate.argv.clone(),
@@ -468,8 +481,7 @@ impl<'s> Job<'s> {
             duration_ms: ended.duration_ms,
             tests,
             refusal,
-            tail: Sanitized::new(end_of(&heard, GATE_TAIL_BYTES_MAX), GATE_TAIL_BYTES_MAX)
-                .to_string(),
+            tail: Sanitized::new(&tail, GATE_TAIL_BYTES_MAX).to_string(),
         }))
     }
 

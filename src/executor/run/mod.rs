@@ -3,6 +3,7 @@
 //! [`gates`] and [`scope`] are what a result is held to, and [`verdict`] says what became of it.
 
 pub mod command;
+pub mod gate_output;
 pub mod gates;
 pub mod guard;
 pub mod job;

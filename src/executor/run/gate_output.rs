@@ -1,0 +1,129 @@
+//! What a gate prints, heard piece by piece and once: its tests are counted line by line, and its
+//! end is kept. No I/O.
+
+use std::collections::VecDeque;
+
+use crate::executor::run::gates::{Runner, TestCount};
+use crate::executor::run::verdict::end_of;
+use crate::limits::{GATE_LINE_BYTES_MAX, GATE_TAIL_BYTES_MAX};
+
+/// The output of a gate, as far as it is of use.
+#[derive(Debug, Default)]
+pub struct GateOutput {
+    runner: Option<Runner>,
+    tests: TestCount,
+    /// The start of a line that has not ended.
+    line: Vec<u8>,
+    tail: VecDeque<u8>,
+}
+
+impl GateOutput {
+    /// That of a gate whose tests are counted, if its runner is known.
+    pub fn new(runner: Option<Runner>) -> Self {
+        Self {
+            runner,
+            ..Self::default()
+        }
+    }
+
+    /// Takes in what was printed next.
+    pub fn hear(&mut self, mut printed: &[u8]) {
+        self.keep_tail(printed);
+        let Some(runner) = self.runner else { return };
+        while let Some(at) = memchr::memchr(b'\n', printed) {
+            self.keep_line(&printed[..at]);
+            runner.count_line(&String::from_utf8_lossy(&self.line), &mut self.tests);
+            self.line.clear();
+            printed = &printed[at + 1..];
+        }
+        self.keep_line(printed);
+    }
+
+    /// No line that counts is longer than what is kept of it.
+    fn keep_line(&mut self, part: &[u8]) {
+        let left = GATE_LINE_BYTES_MAX - self.line.len();
+        self.line.extend_from_slice(&part[..part.len().min(left)]);
+    }
+
+    fn keep_tail(&mut self, printed: &[u8]) {
+        let end = &printed[printed.len().saturating_sub(GATE_TAIL_BYTES_MAX)..];
+        let surplus = (self.tail.len() + end.len()).saturating_sub(GATE_TAIL_BYTES_MAX);
+        self.tail.drain(..surplus);
+        self.tail.extend(end);
+    }
+
+    /// The tests that ran, if they are counted, and the end of the output, when it is complete.
+    pub fn finish(mut self) -> (Option<TestCount>, String) {
+        if let Some(runner) = self.runner {
+            runner.count_line(&String::from_utf8_lossy(&self.line), &mut self.tests);
+        }
+        let tail = self.tail.make_contiguous();
+        // It may begin in the middle of a character.
+        let is_inside = |byte: &&u8| **byte & 0xC0 == 0x80;
+        let inside = tail.iter().take(3).take_while(is_inside).count();
+        let text = String::from_utf8_lossy(&tail[inside..]);
+        let tests = self.runner.map(|_| self.tests);
+        (tests, end_of(&text, GATE_TAIL_BYTES_MAX).to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn heard(runner: Option<Runner>, output: &[u8], piece: usize) -> (Option<TestCount>, String) {
+        let mut kept = GateOutput::new(runner);
+        output.chunks(piece).for_each(|part| kept.hear(part));
+        kept.finish()
+    }
+
+    #[test]
+    fn tests_are_counted_over_all_of_the_output_in_whatever_pieces_it_comes() {
+        let line = "test result: ok. 3 passed; 1 failed;\n";
+        let noise = "x".repeat(3 * GATE_LINE_BYTES_MAX) + "\n";
+        let output = line.repeat(2) + &noise.repeat(4) + line.trim_end();
+        let wanted = Some(TestCount {
+            passed: 9,
+            failed: 3,
+        });
+        for piece in [1, 7, 4096, output.len()] {
+            let (tests, tail) = heard(Some(Runner::Cargo), output.as_bytes(), piece);
+            assert_eq!(tests, wanted, "{piece}");
+            assert!(output.ends_with(&tail) && tail.len() == GATE_TAIL_BYTES_MAX);
+        }
+        assert_eq!(heard(None, output.as_bytes(), 99).0, None);
+    }
+
+    #[test]
+    fn numbers_beyond_counting_are_no_fault() {
+        let line = format!("test result: ok. {0} passed; {0} failed;\n", u64::MAX);
+        let (tests, _) = heard(Some(Runner::Cargo), line.repeat(2).as_bytes(), 99);
+        let wanted = TestCount {
+            passed: u64::MAX,
+            failed: u64::MAX,
+        };
+        assert_eq!(tests, Some(wanted));
+    }
+
+    #[test]
+    fn the_end_of_an_output_begins_with_a_character() {
+        let (_, tail) = heard(None, "€".repeat(GATE_TAIL_BYTES_MAX).as_bytes(), 10);
+        assert_eq!(tail, "€".repeat(GATE_TAIL_BYTES_MAX / 3));
+        let (_, tail) = heard(None, &vec![0x80; 5000], 10);
+        assert!(tail.len() <= GATE_TAIL_BYTES_MAX && tail.starts_with('\u{FFFD}'));
+        assert_eq!(heard(None, b"", 1), (None, String::new()));
+    }
+
+    #[test]
+    fn a_gate_that_prints_much_keeps_little() {
+        let mut kept = GateOutput::new(Some(Runner::Go));
+        for _ in 0..256 {
+            kept.hear(&[b'x'; 16 << 10]);
+        }
+        let bytes = kept.tail.capacity() + kept.line.capacity();
+        assert!(
+            bytes <= 4 * (GATE_TAIL_BYTES_MAX + GATE_LINE_BYTES_MAX),
+            "{bytes}"
+        );
+    }
+}

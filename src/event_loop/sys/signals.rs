@@ -284,8 +284,11 @@ pub(super) mod tests {
             .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    fn handler(signal: Signal) -> libc::sighandler_t {
-        exchange(signal, None).unwrap().sa_sigaction
+    /// What the watched signals do, which is never ours where nobody watches.
+    fn handlers() -> [libc::sighandler_t; 3] {
+        let handlers = WATCHED.map(|signal| exchange(signal, None).unwrap().sa_sigaction);
+        assert!(!handlers.contains(&(wake as *const () as libc::sighandler_t)));
+        handlers
     }
 
     #[test]
@@ -303,7 +306,7 @@ pub(super) mod tests {
     #[test]
     fn servers_that_follow_one_another_hear_of_their_own_signals_alone() {
         let _alone = alone();
-        let before = handler(Signal::TERM);
+        let before = handlers();
         for _ in 0..3 {
             let mut signals = Signals::watch().unwrap();
             assert!(!signals.drain(), "a signal of the last one's");
@@ -315,19 +318,19 @@ pub(super) mod tests {
             // It is left in the pipe.
             std::thread::sleep(std::time::Duration::from_millis(1));
             drop(signals);
-            assert_eq!(handler(Signal::TERM), before);
+            assert_eq!(handlers(), before);
         }
     }
 
     #[test]
     fn a_failure_half_way_puts_back_what_was_there() {
         let _alone = alone();
-        let before = WATCHED.map(handler);
+        let before = handlers();
         // Nobody can watch SIGKILL.
         let outcome = Signals::watch_these(&[Signal::TERM, Signal::KILL]);
         assert!(outcome.is_err());
         drop(outcome);
-        assert_eq!(WATCHED.map(handler), before);
+        assert_eq!(handlers(), before);
         assert!(Signals::watch().is_ok(), "the next one may watch");
     }
 

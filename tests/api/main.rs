@@ -154,8 +154,8 @@ struct Mutant {
 const MUTANTS: [Mutant; 14] = [
     Mutant {
         module: "crate::engine",
-        find: "    /// Lets go of the first",
-        replace: "    pub fn surprise(&self) {}\n    /// Lets go of the first",
+        find: "    pub fn consume(",
+        replace: "    pub fn surprise(&self) {}\n    pub fn consume(",
         said: "+ struct Engine: fn surprise(&self)",
     },
     Mutant {
@@ -203,8 +203,8 @@ const MUTANTS: [Mutant; 14] = [
     },
     Mutant {
         module: "crate::event_loop",
-        find: "    /// The reader of the output is gone.\n",
-        replace: "    Surprise,\n    /// The reader of the output is gone.\n",
+        find: "    Reader,\n",
+        replace: "    Reader,\n    Surprise,\n",
         said: "+ enum Ended: Surprise",
     },
     Mutant {

@@ -53,7 +53,7 @@ const FRAMES: [(&str, &str, &str); 5] = [
 
 const PIPELINED: usize = 64;
 
-/// An engine of which a session is open.
+/// An engine with an open session.
 fn engine() -> Engine {
     let server = Server::new(Info::new("rocco", "0")).tool(SubmitTask::new());
     let mut engine = server.into_engine();
@@ -62,7 +62,7 @@ fn engine() -> Engine {
     engine
 }
 
-/// Input arrives, as much at a time as there is room for, and is looked at.
+/// Fills the engine with input, as much at a time as it has room for, and serves it.
 fn put(engine: &mut Engine, mut bytes: &[u8]) {
     while !bytes.is_empty() {
         let space = engine.space();
@@ -75,7 +75,7 @@ fn put(engine: &mut Engine, mut bytes: &[u8]) {
     }
 }
 
-/// What was answered is sent. Every bench checks it.
+/// Takes the replies out of the engine. Every bench checks them.
 fn take(engine: &mut Engine, wanted_end: &[u8]) {
     let reply = black_box(engine.pending());
     assert!(
@@ -86,7 +86,7 @@ fn take(engine: &mut Engine, wanted_end: &[u8]) {
     engine.consume(reply.len());
 }
 
-/// Bytes in to bytes out, of one input after the other.
+/// Measures one input after the other, from the bytes in to the bytes out.
 fn measure(group: &mut BenchmarkGroup<'_, WallTime>, name: &str, input: &[u8], wanted_end: &[u8]) {
     let mut engine = engine();
     group.bench_function(name, |bencher| {
@@ -106,7 +106,7 @@ fn kinds(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// A ping whose line is so long, LF included: the rest of it is one string.
+/// A ping whose line has `bytes` bytes, LF included: one long string fills it.
 fn ping_of(bytes: usize) -> String {
     let (head, tail) = (
         r#"{"id":7,"method":"ping","params":{"_":""#,
@@ -126,7 +126,7 @@ fn sizes(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// The same frames, when they come in the most and in the least favourable way.
+/// The most favourable arrival, 64 frames in one read, and the least favourable, byte by byte.
 fn arrivals(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("engine");
     let (_, list, list_end) = FRAMES[1];

@@ -1,5 +1,5 @@
-//! The stages that a frame passes, apart: framing, parsing, dispatch and writing, of a call with a
-//! typical task. What the engine takes for it is about their sum.
+//! The stages of a frame, each measured alone: framing, parsing, dispatch and writing of a call with
+//! a typical task. The engine takes about the sum of them.
 
 use std::hint::black_box;
 
@@ -30,7 +30,7 @@ const CALL: &str = concat!(
 const ANSWER: &str = "No executor is connected, so the task was not submitted. Do the task yourself \
                       or tell the user, who can start rocco mcp with \"--executor\".";
 
-/// A tool of the same name that looks at nothing.
+/// A tool of the same name that does nothing.
 struct Empty;
 
 impl Tool for Empty {
@@ -61,7 +61,7 @@ fn framing(criterion: &mut Criterion) {
     });
 }
 
-/// A parse spoils its frame, so that each one begins with a copy.
+/// Parsing changes the frame, so each measurement begins with a copy.
 fn parsing(criterion: &mut Criterion) {
     let mut parser = Parser::new();
     let mut frame = vec![0; CALL.len() + FRAME_PADDING_BYTES];
@@ -75,7 +75,7 @@ fn parsing(criterion: &mut Criterion) {
     });
 }
 
-/// What a message is, out of a frame that was parsed once.
+/// Tells the kind of a message, from a frame that was parsed once.
 fn taking_apart(criterion: &mut Criterion) {
     let mut parser = Parser::new();
     let mut frame = vec![0; CALL.len() + FRAME_PADDING_BYTES];
@@ -89,8 +89,8 @@ fn taking_apart(criterion: &mut Criterion) {
     });
 }
 
-/// The whole way to a tool and back, of a tool that does nothing: what is left of it without
-/// framing and parsing is dispatch.
+/// The whole way to a tool that does nothing, and back. Dispatch is this time without framing and
+/// parsing.
 fn way_to_a_tool(criterion: &mut Criterion) {
     let mut engine: Engine = Server::new(Info::new("rocco", "0"))
         .tool(Empty)

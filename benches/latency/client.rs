@@ -1,4 +1,4 @@
-//! A client that measures: one server on two blocking descriptors.
+//! The measuring client: starts a server and talks with it over two blocking descriptors.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// What lies between client and server.
+/// The transport between client and server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Channel {
     Pipe,
@@ -80,7 +80,7 @@ impl Server {
         stdin.write_all(bytes).expect("the server reads");
     }
 
-    /// Reads until so many lines have come; how many bytes they had.
+    /// Reads `lines` lines. Returns how many bytes they had.
     pub(crate) fn receive(&mut self, lines: usize) -> usize {
         let (mut seen, mut bytes) = (0, 0);
         while seen < lines {
@@ -100,13 +100,13 @@ impl Server {
         start.elapsed()
     }
 
-    /// Reads one line, which comes alone.
+    /// Reads one line. No further line may follow it.
     pub(crate) fn line(&mut self) -> String {
         let bytes = self.receive(1);
         String::from_utf8_lossy(&self.buffer[..bytes]).into_owned()
     }
 
-    /// As [`Server::exchange`], of a server that may refuse.
+    /// As [`Server::exchange`], with a server that may refuse the request.
     pub(crate) fn try_exchange(&mut self, request: &[u8]) -> io::Result<()> {
         let stdin = self.stdin.as_mut().ok_or(io::ErrorKind::NotConnected)?;
         stdin.write_all(request)?;
@@ -119,7 +119,7 @@ impl Server {
         }
     }
 
-    /// Ends the server, however it takes that.
+    /// Closes the input and kills the server.
     pub(crate) fn end(mut self) {
         drop(self.stdin.take());
         // It may have left by itself.
@@ -127,7 +127,7 @@ impl Server {
         self.child.wait().expect("a child can be waited for");
     }
 
-    /// Closes the input; how long the server takes to leave.
+    /// Closes the input. Returns how long the server takes to exit.
     pub(crate) fn close(mut self) -> Duration {
         let start = Instant::now();
         drop(self.stdin.take());
@@ -160,7 +160,7 @@ impl Server {
     }
 }
 
-/// Two ends: ours and the server's. `reading` tells which way a pipe goes.
+/// A connected pair: our end and the server's end. `reading` tells the direction of a pipe.
 fn pair(channel: Channel, reading: bool) -> (File, OwnedFd) {
     let mut fds = [0; 2];
     let made = match channel {

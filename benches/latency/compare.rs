@@ -1,16 +1,16 @@
-//! Now against then.
+//! Compares the figures of this run with an earlier line of the history.
 
 use crate::history::Line;
 
-/// A change within this is noise, on a machine that is shared.
+/// A change of a ratio below this is noise on a shared machine.
 const NOISE: f64 = 0.05;
 
-/// Instruction counts are exact, so less of a change says something.
+/// Instruction counts are exact, so a smaller change counts.
 const INSTRUCTIONS_NOISE: f64 = 0.02;
 
 /// Prints a row for each ratio and each count that both lines have. It says "slower" only where
 /// the ratio to the floor and the instruction count of the same kind agree: a ratio alone moves
-/// with the neighbours, a count alone may not matter.
+/// with the load of the machine, a count alone may not matter.
 pub(crate) fn print(then: &Line, now: &Line) {
     println!("\n{} against {} of {}", now.commit, then.commit, then.date);
     if then.cpu != now.cpu {

@@ -46,7 +46,7 @@ pub(crate) fn serve() {
     }
 }
 
-/// What stands behind a word, as far as it is of a kind.
+/// The characters behind a text, as long as they are of one kind.
 fn behind<'l>(line: &'l str, word: &str, of_kind: impl Fn(u8) -> bool) -> &'l str {
     let rest = line.split_once(word).map_or("", |(_, rest)| rest);
     let end = rest.bytes().position(|byte| !of_kind(byte));

@@ -5,13 +5,13 @@ use std::os::fd::AsRawFd as _;
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
 
-/// What the floor is.
+/// A floor: the length of its replies, and how it waits.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Floor {
-    /// How long its replies are.
+    /// The length of each reply.
     pub(crate) reply_bytes: usize,
-    /// Whether it waits for input by epoll before it reads, as whoever has to hear of more than
-    /// its input must.
+    /// Whether the floor waits by epoll before it reads, as a server must that has more than one
+    /// descriptor to watch.
     pub(crate) waits: bool,
 }
 

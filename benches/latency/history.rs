@@ -1,4 +1,4 @@
-//! What earlier runs have measured: one line of JSON each, in profiling/history.jsonl.
+//! The history: the figures of earlier runs, one line of JSON each, in profiling/history.jsonl.
 
 use std::fs;
 use std::io::Write as _;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::measure::Figures;
 
-/// Where the history is.
+/// The file of the history.
 pub(crate) const PATH: &str = "profiling/history.jsonl";
 
 /// One run.
@@ -24,7 +24,7 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// Figures of this moment, this machine and this tree.
+    /// A run of this moment, on this machine and this working tree.
     pub(crate) fn now(figures: Figures) -> Self {
         let dirty = !said("git", &["status", "--porcelain", "--", "src", "Cargo.toml"]).is_empty();
         let commit = said("git", &["rev-parse", "--short=12", "HEAD"]);
@@ -48,7 +48,7 @@ impl Line {
     }
 
     fn json(&self) -> Value {
-        // Three decimals are more than any of the figures is good for.
+        // No figure is more precise than three decimals.
         let rounded = |figure: &f64| (figure * 1000.0).round() / 1000.0;
         let figures: serde_json::Map<String, Value> = self
             .figures
@@ -159,7 +159,7 @@ fn path() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(PATH)
 }
 
-/// What a program prints, or nothing where it is not there.
+/// The output of a program, or an empty text where the program is not installed.
 fn said(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).output();
     let text = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());

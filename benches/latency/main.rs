@@ -6,10 +6,10 @@
 //! measures other servers beside rocco (profiling/peers/run.py asks for it).
 //!
 //! The floor is this program itself, started with `--floor`: it reads, splices the id into a canned
-//! reply of the same length and writes, blocking and without JSON. Both are measured in turns in
-//! one run, so that every figure is also a ratio to what the machine allows at that moment. Beside
-//! them runs the same floor behind epoll: what is left to a server that has to hear of signals and
-//! of other descriptors too.
+//! reply of the same length and writes, blocking and without JSON. rocco and the floor are measured
+//! in turns in one run, so that every figure is also a ratio to what the machine allows at that
+//! moment. A second floor waits by epoll: the least that a server can take which also watches signals
+//! and other descriptors.
 
 mod chart;
 mod client;
@@ -27,7 +27,7 @@ use measure::Effort;
 
 const USAGE: &str = "latency [--quick] [--no-history] [--against COMMIT] [--chart] [--peers LIST]";
 
-/// What the command line asks for.
+/// The options of the command line.
 #[derive(Debug, Default)]
 struct Wish {
     quick: bool,

@@ -1,4 +1,4 @@
-//! What is measured, and how often.
+//! The measurements, and how often each is repeated.
 
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
@@ -15,7 +15,7 @@ use crate::floor::Floor;
 /// Figures by name. Names end in their unit; `ratio` is rocco's figure by the floor's.
 pub(crate) type Figures = BTreeMap<String, f64>;
 
-/// How often each thing is done.
+/// How often each measurement is repeated.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Effort {
     exchanges: usize,
@@ -23,7 +23,7 @@ pub(crate) struct Effort {
     large_frames: usize,
     starts: usize,
     in_process: usize,
-    /// Whether valgrind and strace are asked too.
+    /// Whether valgrind and strace count too.
     counted: bool,
 }
 
@@ -54,7 +54,7 @@ impl Effort {
     };
 }
 
-/// Exchanges of one turn, before the other server has its own.
+/// Exchanges of one server's turn.
 const TURN: usize = 200;
 const BURST: usize = 64;
 
@@ -78,7 +78,7 @@ pub(crate) const KINDS: [(&str, &str); 3] = [
     ),
 ];
 
-/// Everything.
+/// Takes all measurements.
 pub(crate) fn all(effort: Effort) -> Figures {
     let mut figures = Figures::new();
     in_process(&mut figures, effort);
@@ -135,7 +135,7 @@ pub(crate) fn floor_argv(reply_bytes: usize) -> Vec<String> {
     Floor { reply_bytes, waits }.argv()
 }
 
-/// rocco and a floor that answers as long.
+/// rocco, and a floor whose replies have the same length.
 struct Pair {
     rocco: client::Server,
     floor: client::Server,

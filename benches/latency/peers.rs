@@ -18,7 +18,7 @@ const BURST: usize = 64;
 const BURSTS: usize = 200;
 const LARGE_FRAMES: usize = 20;
 const STARTS: usize = 9;
-/// Frames of a session whose peak memory is looked at, with the two that open it.
+/// Frames of the session whose peak memory is measured, with the two frames that open it.
 const SESSION_FRAMES: usize = 5_000;
 
 const INITIALIZED: &[u8] = b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n";
@@ -30,7 +30,7 @@ struct Peer {
     argv: Vec<String>,
 }
 
-/// rocco first, then the listed ones. The floor is made for each reply's length.
+/// The servers: rocco first, then the listed servers. Each reply length has its own floor.
 fn listed(list: &str) -> io::Result<Vec<Peer>> {
     let mut peers = vec![Peer {
         name: "rocco".into(),
@@ -46,7 +46,7 @@ fn listed(list: &str) -> io::Result<Vec<Peer>> {
     Ok(peers)
 }
 
-/// Measures all of it.
+/// Takes all measurements.
 pub(crate) fn all(list: &str) -> io::Result<()> {
     let peers = listed(list)?;
     let mut figures = Figures::new();
@@ -76,7 +76,7 @@ fn place(placement: Placement) -> &'static str {
     }
 }
 
-/// A server whose session is open.
+/// A server with an open session.
 fn opened(argv: &[String], placement: Placement) -> Server {
     let mut server = Server::start(argv, Channel::Pipe, placement);
     server.exchange(INITIALIZE);
@@ -84,7 +84,7 @@ fn opened(argv: &[String], placement: Placement) -> Server {
     server
 }
 
-/// All servers and a floor that answers as long as rocco.
+/// All servers, and a floor whose replies are as long as rocco's.
 fn crew(peers: &[Peer], placement: Placement, request: &str) -> Vec<(String, Server)> {
     let mut crew = Vec::new();
     let mut reply_bytes = 0;
@@ -162,7 +162,7 @@ fn bursts(figures: &mut Figures, peers: &[Peer]) {
     }
 }
 
-/// Frames of a mebibyte, one at a time; none if it does not answer them.
+/// Frames of a mebibyte, one at a time; none if the server does not answer them.
 fn large(peer: &Peer) -> Option<f64> {
     let mut request =
         "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\",\"params\":{\"x\":\"".to_owned();

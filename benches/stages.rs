@@ -1,5 +1,5 @@
-//! The stages of a frame, each measured alone: framing, parsing, dispatch and writing of a call with
-//! a typical task. The engine takes about the sum of them.
+//! The stages of a frame, each measured alone: framing, parsing, dispatch and writing of a call
+//! with a typical task. The engine takes about the sum of them.
 
 use std::hint::black_box;
 

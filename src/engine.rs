@@ -83,8 +83,8 @@ impl Engine {
         }
     }
 
-    /// The slice that the next input fills: at most 65,536 bytes, and empty while the buffer is full
-    /// of lines that wait for the client to read.
+    /// The slice that the next input fills: at most 65,536 bytes, and empty while the buffer is
+    /// full of lines that wait for the client to read.
     pub fn space(&mut self) -> &mut [u8] {
         self.ring.space()
     }

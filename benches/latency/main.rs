@@ -8,8 +8,8 @@
 //! The floor is this program itself, started with `--floor`: it reads, splices the id into a canned
 //! reply of the same length and writes, blocking and without JSON. rocco and the floor are measured
 //! in turns in one run, so that every figure is also a ratio to what the machine allows at that
-//! moment. A second floor waits by epoll: the least that a server can take which also watches signals
-//! and other descriptors.
+//! moment. A second floor waits by epoll: the least that a server can take which also watches
+//! signals and other descriptors.
 
 mod chart;
 mod client;

@@ -2,9 +2,9 @@
 //!
 //! A server may hand some of its tools, and the methods of the tasks extension, to a [`Delegate`].
 //! The session keeps the parts of the request that a reply needs (the id, the revision) under a
-//! [`RequestHandle`], and the delegate keeps the handle. When the delegate knows the answer, at once
-//! or much later, it writes the answer to [`Replies`]. A handle is answered once; an answer to a
-//! cancelled request is dropped. The session does not know what a delegate does.
+//! [`RequestHandle`], and the delegate keeps the handle. When the delegate knows the answer, at
+//! once or much later, it writes the answer to [`Replies`]. A handle is answered once; an answer to
+//! a cancelled request is dropped. The session does not know what a delegate does.
 
 use super::catalog::Catalog;
 use super::errors::{self, RpcError, RpcErrorCode};

@@ -9,7 +9,8 @@ use crate::wire::message::Id;
 use crate::wire::outbox::Outbox;
 use crate::wire::writer::{self, ObjectWriter, Sink};
 
-/// The error codes that this server sends (2025-11-25, Base Protocol, and JSON-RPC 2.0, section 5.1).
+/// The error codes that this server sends (2025-11-25, Base Protocol, and JSON-RPC 2.0, section
+/// 5.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(i64)]
 pub enum RpcErrorCode {

@@ -9,8 +9,8 @@ use crate::wire::json::{Object, Value};
 ///
 /// # Errors
 ///
-/// If a required member is missing or of the wrong type. Optional members are not looked at, so that
-/// members of later revisions do no harm.
+/// If a required member is missing or of the wrong type. Optional members are not looked at, so
+/// that members of later revisions do no harm.
 pub fn initialize<'a>(
     params: Option<Object<'a>>,
 ) -> Result<(RevisionId, (&'a str, &'a str)), RpcError<'static>> {

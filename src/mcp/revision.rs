@@ -105,8 +105,8 @@ impl RevisionId {
         newest
     }
 
-    /// The stateless revision that an envelope names. A revision with a handshake is not served to a
-    /// request with an envelope.
+    /// The stateless revision that an envelope names. A revision with a handshake is not served to
+    /// a request with an envelope.
     pub fn stateless(version: &str) -> Option<Self> {
         Self::all().find(|revision_id| {
             let revision = revision_id.revision();

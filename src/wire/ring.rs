@@ -63,8 +63,8 @@ impl Ring {
         self.tail - self.head == self.size_bytes
     }
 
-    /// The slice that the next read fills, at most [`READ_BYTES_MAX`] bytes. It is empty only if the
-    /// ring is full.
+    /// The slice that the next read fills, at most [`READ_BYTES_MAX`] bytes. It is empty only if
+    /// the ring is full.
     pub fn space(&mut self) -> &mut [u8] {
         let held_bytes = self.tail - self.head;
         let compact = held_bytes <= RING_COMPACT_BYTES_MAX || self.tail == self.size_bytes;

@@ -14,11 +14,12 @@ use super::api::listener::{self, Places};
 use super::api::outgoing::Outgoing;
 use super::clock::{self, Uptime};
 use super::policy::{ExecutorConfig, Policy};
+use super::run::git::Git;
 use super::run::job;
 use super::run::process::{self, EndSignals};
 use super::run::repo::Repo;
 use super::run::verdict::{Findings, Verdict};
-use super::run::workspace::Git;
+
 use super::schedule::queue::{Queue, StopReason, TaskEntry};
 use super::schedule::retention::{self, EndedTask};
 use super::schedule::task::Task;

@@ -294,7 +294,7 @@ fn gates_are_defined_outside_of_what_tasks_may_change() {
     )
     .unwrap();
     let output = refused(&bench.path("broken.json"));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("no list of strings"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("not a list of strings"));
     assert_eq!(String::from_utf8_lossy(&output.stderr).lines().count(), 1);
 }
 

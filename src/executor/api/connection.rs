@@ -11,10 +11,10 @@ use crate::executor::api::lines::{LineReader, ReadLine, read_line};
 use crate::executor::api::outgoing::{Outgoing, send, write_standing};
 use crate::executor::api::paging::page;
 use crate::executor::daemon::Daemon;
-use crate::executor::run::job::{PreviousTask, instructions};
+use crate::executor::run::brief::{PreviousTask, instructions};
+use crate::executor::run::git::{self, RepoRefused};
 use crate::executor::run::repo::Repo;
 use crate::executor::run::scope;
-use crate::executor::run::workspace::{self, RepoRefused};
 use crate::executor::schedule::queue::{Admission, TaskEntry};
 use crate::executor::schedule::task::Task;
 use crate::executor::threads::{self, locked};
@@ -357,7 +357,7 @@ impl Connection<'_> {
                 )));
             }
             before = Some(text);
-            let result = workspace::result_ref(id);
+            let result = git::result_ref(id);
             if daemon.git.commit(&repo, &result).is_ok() {
                 name = result;
             }

@@ -80,7 +80,7 @@ pub fn read(text: &[u8]) -> Result<Vec<Gate>, String> {
 
 fn gate(name: &str, value: Value<'_>) -> Result<Gate, String> {
     let wrong = |what: &str| format!("the gate {name:?} {what}");
-    let object = value.as_object().ok_or_else(|| wrong("is no object"))?;
+    let object = value.as_object().ok_or_else(|| wrong("is not an object"))?;
     for (member, _) in object.iter() {
         if !["argv", "timeout_s", "counts", "files", "pass_env"].contains(&member) {
             return Err(wrong(&format!("has an unknown member {member:?}")));
@@ -93,7 +93,7 @@ fn gate(name: &str, value: Value<'_>) -> Result<Gate, String> {
     let timeout_s = match object.get("timeout_s") {
         None => GATE_TIMEOUT_S,
         Some(Value::Unsigned(seconds @ 1..=TASK_TIMEOUT_S_MAX)) => seconds,
-        Some(_) => return Err(wrong("has a timeout_s that is no number of seconds")),
+        Some(_) => return Err(wrong("has a timeout_s that is not a number of seconds")),
     };
     let runner = match object.get("counts") {
         None => recognised(&argv),
@@ -121,7 +121,7 @@ fn texts(object: Object<'_>, name: &str) -> Result<Vec<String>, String> {
         Some(Value::Array(list)) if list.iter().all(|entry| entry.as_str().is_some()) => {
             Ok(json::strings(list))
         }
-        Some(_) => Err(format!("has {name} that is no list of strings")),
+        Some(_) => Err(format!("has {name} that is not a list of strings")),
     }
 }
 
@@ -222,11 +222,11 @@ mod tests {
         assert_eq!(read("{}"), Ok(Vec::new()));
         for (text, wanted) in [
             ("[]", "it is not one JSON object"),
-            (r#"{"a":1}"#, "the gate \"a\" is no object"),
+            (r#"{"a":1}"#, "the gate \"a\" is not an object"),
             (r#"{"a":{}}"#, "the gate \"a\" needs argv"),
             (
                 r#"{"a":{"argv":"cargo test"}}"#,
-                "the gate \"a\" has argv that is no list",
+                "the gate \"a\" has argv that is not a list",
             ),
             (
                 r#"{"a":{"argv":["x"],"shell":true}}"#,

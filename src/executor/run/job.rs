@@ -1,33 +1,32 @@
 //! The life of one task, from its turn to its end: clone, agent, result, gates, record.
 
 use std::ffi::OsString;
-use std::fs::{self, OpenOptions};
-use std::io::{self, Read as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::{scope, workspace};
+use super::{git, scope, workspace};
 use crate::executor::daemon::Daemon;
-use crate::executor::json;
 use crate::executor::policy::Policy;
+use crate::executor::run::claim::Claim;
 use crate::executor::run::gate_output::GateOutput;
 use crate::executor::run::gates::Gate;
+use crate::executor::run::git::Git;
 use crate::executor::run::repo::Repo;
 use crate::executor::run::sandbox::SandboxSpec;
 use crate::executor::run::supervisor::{Ending, Program, ProgramEnd, SupervisedProgram};
-use crate::executor::run::verdict::{Claim, Findings, GateRun, Verdict};
-use crate::executor::run::workspace::Git;
+use crate::executor::run::verdict::{Findings, GateRun, Verdict};
 use crate::executor::schedule::queue::StopReason;
-use crate::executor::schedule::task::{Content, Task};
+use crate::executor::schedule::task::Task;
 use crate::executor::store::log::TaskLog;
 use crate::executor::store::removal::remove_tree;
 use crate::executor_protocol::sanitize::Sanitized;
 use crate::executor_protocol::state::{Outcome, TaskState};
 use crate::limits::{
     EXECUTOR_MESSAGE_BYTES_MAX, GATE_TAIL_BYTES_MAX, GATES_LOG_BYTES_MAX, GIT_TIMEOUT_S,
-    TASK_KILL_MS, TASK_LOG_BYTES_MAX, TASK_OUTCOME_BYTES_MAX,
+    TASK_KILL_MS, TASK_LOG_BYTES_MAX,
 };
 use crate::task::id::TaskId;
 use crate::wire::writer::start_of;
@@ -163,7 +162,7 @@ impl<'s> Job<'s> {
         // It was looked at when the task was accepted, and has to be what it was.
         let repo = Repo::open_again(&self.task.repo_real, &self.daemon.policy.allow);
         let repo = repo.map_err(|_| "the repository is no longer where it was")?;
-        git.clone_at(&repo.place(), &self.path("work"), &self.task.base)?;
+        git.clone_at(&repo.descriptor_path(), &self.path("work"), &self.task.base)?;
         let made = fs::create_dir_all(self.path("home"));
         made.map_err(|error| error.to_string())?;
         let uncommitted = match git.has_uncommitted(&repo) {
@@ -207,7 +206,7 @@ impl<'s> Job<'s> {
                 self.findings.agent = Some((ending, 0));
             }
         }
-        match claim(&home.join(OUTCOME_FILE)) {
+        match Claim::from_file(&home.join(OUTCOME_FILE)) {
             Ok(claim) => self.findings.claim = claim,
             Err(()) => {
                 let what = "the outcome that the agent wrote is not understood, and does not count";
@@ -329,8 +328,9 @@ impl<'s> Job<'s> {
         if !workspace::is_plain_dir(&work) {
             return Err("the agent has put something else in the place of its clone".into());
         }
-        for place in workspace::ready(&work, &self.path("nested"), &is_cancelled)? {
-            let what = format!("{place} is a repository of its own; its files were taken as files");
+        for repository in workspace::prepare_for_git(&work, &self.path("nested"), &is_cancelled)? {
+            let what =
+                format!("{repository} is a repository of its own; its files were taken as files");
             self.findings.warnings.push(what);
         }
         let repo = self.repo.take().ok_or("there is no repository")?;
@@ -348,11 +348,11 @@ impl<'s> Job<'s> {
         own: &Path,
     ) -> Result<(), String> {
         let task = Arc::clone(&self.task);
-        git.bare_clone(&repo.place(), own)?;
+        git.bare_clone(&repo.descriptor_path(), own)?;
         let head = git.commit_files(own, work, &task.base, &commit_message(&task))?;
         let Some(head) = head else { return Ok(()) };
         self.deliver(git, repo, own, &head)?;
-        self.findings.result_ref = Some(workspace::result_ref(task.id));
+        self.findings.result_ref = Some(git::result_ref(task.id));
         let changes = git.changes(repo, &task.base, &head)?;
         git.diff(repo, &task.base, &head, &self.path("diff.patch"))?;
         for path in git.links_out(repo, &changes, &own.join("links"))? {
@@ -549,90 +549,4 @@ fn touched(gates: &[&Gate], findings: &Findings) -> Vec<String> {
         }
     }
     warnings
-}
-
-/// What the agent says, if it has put something where it was told to. It is understood in a plain
-/// file alone.
-fn claim(path: &Path) -> Result<Option<Claim>, ()> {
-    let mut options = OpenOptions::new();
-    options
-        .read(true)
-        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
-    let file = match options.open(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        file => file.map_err(drop)?,
-    };
-    if !file.metadata().map_err(drop)?.is_file() {
-        return Err(());
-    }
-    let mut text = Vec::new();
-    let mut part = file.take(TASK_OUTCOME_BYTES_MAX as u64);
-    part.read_to_end(&mut text).map_err(drop)?;
-    Claim::read(&text).map(Some).ok_or(())
-}
-
-/// What the agent reads: the goal, its bounds, and how to say what is not in its edits.
-pub fn instructions(content: &Content, before: Option<&PreviousTask>) -> String {
-    let mut text = content.goal.trim_end().to_owned() + "\n";
-    if let Some(before) = before {
-        text += &format!(
-            "\nThis continues an earlier task, whose goal was:\n{}\n",
-            before.goal
-        );
-        if let Some(question) = &before.question {
-            text += &format!("It ended with the question:\n{question}\n");
-        } else if let Some(summary) = &before.summary {
-            text += &format!("It ended with the words:\n{summary}\n");
-        }
-    }
-    match content.files.as_deref() {
-        None => {}
-        Some([]) => text += "\nNo file may be changed.\n",
-        Some(files) => {
-            text += "\nOnly these files may be changed:\n";
-            files.iter().for_each(|file| text += &format!("- {file}\n"));
-        }
-    }
-    let words: Vec<&str> = content.words().collect();
-    if !words.is_empty() {
-        text += "\nIt is done when:\n";
-        words.iter().for_each(|word| text += &format!("- {word}\n"));
-    }
-    let gates = content.gates();
-    if !gates.is_empty() {
-        text += &format!(
-            "\nThese checks are run when you have ended: {}\n",
-            gates.join(", ")
-        );
-    }
-    text + "\nEdit the files in the current directory; there is no need to commit. Nobody answers \
-            questions while you work. If nothing needs to be changed, or if you cannot go on \
-            without an answer, write a JSON object into the file that the environment variable \
-            ROCCO_OUTCOME names: {\"outcome\":\"no_change_needed\",\"summary\":\"...\"} or \
-            {\"outcome\":\"needs_input\",\"question\":\"...\"}. In any other case you may write \
-            {\"outcome\":\"done\",\"summary\":\"...\"} there.\n"
-}
-
-/// What is known of an earlier task that is continued.
-#[derive(Debug)]
-pub struct PreviousTask {
-    goal: String,
-    question: Option<String>,
-    summary: Option<String>,
-}
-
-impl PreviousTask {
-    /// Of its goal and its record.
-    pub fn from_record(goal: &str, record: &[u8]) -> Self {
-        let texts = json::with(record, |record| {
-            let text = |name| json::text(record, name).map(str::to_owned);
-            (text("question"), text("summary"))
-        });
-        let (question, summary) = texts.unwrap_or_default();
-        Self {
-            goal: goal.to_owned(),
-            question,
-            summary,
-        }
-    }
 }

@@ -1,15 +1,30 @@
-//! What happens to one task, in order: [`job`] is the whole, [`repo`] and [`workspace`] are git,
-//! [`supervisor`] and [`process`] start what is run and end it, [`sandbox`] stands around it,
-//! [`gates`] and [`scope`] are what a result is held to, and [`verdict`] says what became of it.
+//! What happens to one task.
+//!
+//! [`job`] is the whole, in order, and looks before each step whether the task is to end. The steps:
+//!
+//! - [`repo`] holds the user's repository open, and [`git`] makes the clone and takes the result in,
+//!   by way of [`command`], which ends whatever it runs within a limit; [`workspace`] is the
+//!   directory in between.
+//! - [`brief`] is what the agent is told, [`claim`] is what it says of its work.
+//! - [`supervisor`] starts each program under a [`guard`], a process of its own that lets nothing
+//!   live on, and [`sandbox`] stands around the program. [`process`] and [`pipe`] are the system.
+//! - [`gates`], [`gate_output`] and [`scope`] are what a result is held to.
+//! - [`verdict`] says what became of the task, and [`record`] writes it down within its bound.
+//!
+//! Nothing here waits without a limit: not for git, not for a pipe that somebody holds, not for a
+//! guard that its program has stopped.
 
+pub mod brief;
+pub mod claim;
 pub mod command;
 pub mod gate_output;
 pub mod gates;
+pub mod git;
 pub mod guard;
 pub mod job;
 pub mod pipe;
 pub mod process;
-mod record;
+pub mod record;
 pub mod repo;
 pub mod sandbox;
 pub mod scope;

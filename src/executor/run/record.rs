@@ -8,9 +8,9 @@
 use std::cell::Cell;
 
 use crate::executor::json;
+use crate::executor::run::git::FileChange;
 use crate::executor::run::supervisor::Ending;
 use crate::executor::run::verdict::{Findings, GateRun, Verdict};
-use crate::executor::run::workspace::FileChange;
 use crate::executor_protocol::state::TaskState;
 use crate::limits::{
     EXECUTOR_RECORD_BYTES_MAX, GATE_TAIL_BYTES_MAX, GATES_MAX, RECORD_ARGUMENTS_MAX,
@@ -327,8 +327,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::executor::run::claim::Claim;
     use crate::executor::run::gates::TestCount;
-    use crate::executor::run::verdict::Claim;
     use crate::executor_protocol::state::Outcome;
 
     /// Texts whose bytes double or more, of any length, and plain ones.

@@ -1,4 +1,4 @@
-//! A repository of the user's, held open.
+//! A repository of the user, held open.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -19,14 +19,14 @@ impl Repo {
     ///
     /// # Errors
     ///
-    /// Nothing is there, or it is no directory.
+    /// Nothing is there, or it is not a directory.
     pub fn open(path: &Path) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         options.read(true);
         let directory = options
             .custom_flags(libc::O_PATH | libc::O_DIRECTORY)
             .open(path)?;
-        let real = fs::read_link(place(&directory))?;
+        let real = fs::read_link(descriptor_path(&directory))?;
         Ok(Self { real, directory })
     }
 
@@ -54,12 +54,12 @@ impl Repo {
     }
 
     /// A name of the directory itself, for this process and for the working directory of a child.
-    pub fn place(&self) -> PathBuf {
-        place(&self.directory)
+    pub fn descriptor_path(&self) -> PathBuf {
+        descriptor_path(&self.directory)
     }
 }
 
-fn place(directory: &File) -> PathBuf {
+fn descriptor_path(directory: &File) -> PathBuf {
     format!("/proc/self/fd/{}", directory.as_raw_fd()).into()
 }
 
@@ -85,7 +85,7 @@ mod tests {
 
         fs::rename(&inside, root.join("moved")).expect("a move");
         symlink(&outside, &inside).expect("a link");
-        fs::write(repo.place().join("seen"), "").expect("a file");
+        fs::write(repo.descriptor_path().join("seen"), "").expect("a file");
         assert!(root.join("moved/seen").exists() && !outside.join("seen").exists());
         assert!(Repo::open_again(&inside, &allowed).is_err());
         assert!(Repo::open_again(&outside, &allowed).is_err());

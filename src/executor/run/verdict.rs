@@ -1,46 +1,12 @@
 //! What became of a task, judged by what the executor has seen itself. No I/O.
 
-use crate::executor::json;
+use crate::executor::run::claim::Claim;
 use crate::executor::run::gates::TestCount;
+use crate::executor::run::git::FileChange;
 use crate::executor::run::supervisor::Ending;
-use crate::executor::run::workspace::FileChange;
 use crate::executor::schedule::queue::StopReason;
-use crate::executor_protocol::sanitize::Sanitized;
 use crate::executor_protocol::state::Outcome;
-use crate::limits::TASK_SUMMARY_BYTES_MAX;
 use crate::wire::writer::start_of;
-
-/// What an agent says of its own work, in the file that `ROCCO_OUTCOME` names.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Claim {
-    /// Nothing needs to be changed.
-    pub no_change_needed: bool,
-    /// It cannot go on without an answer.
-    pub needs_input: bool,
-    /// What it did.
-    pub summary: Option<String>,
-    /// What it needs to know.
-    pub question: Option<String>,
-}
-
-impl Claim {
-    /// Reads the file's text. What is not understood is no claim.
-    pub fn read(text: &[u8]) -> Option<Self> {
-        json::with(text, |object| {
-            let outcome = json::text(object, "outcome")?;
-            let plain = |name| {
-                let text = json::text(object, name)?;
-                Some(Sanitized::new(text, TASK_SUMMARY_BYTES_MAX).to_string())
-            };
-            Some(Self {
-                no_change_needed: outcome == "no_change_needed",
-                needs_input: outcome == "needs_input",
-                summary: plain("summary"),
-                question: plain("question"),
-            })
-        })?
-    }
-}
 
 /// A gate that ran.
 #[derive(Debug, Clone)]
@@ -285,7 +251,7 @@ mod tests {
     #[test]
     fn success_needs_what_was_seen() {
         use Outcome::{Cancelled, Failed, NeedsInput, Succeeded, TimedOut};
-        let claim = |text: &str| Claim::read(text.as_bytes());
+        let claim = |text: &str| Claim::parse(text.as_bytes());
         assert_eq!(judged(&worked()), (Succeeded, "", "none"));
         assert_eq!(
             judged(&Findings {

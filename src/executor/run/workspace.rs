@@ -1,532 +1,58 @@
-//! The workspace of a task, by git: a clone for the agent, and a way back for its work.
-//!
-//! The agent's clone is a private one, so that nothing in it is ever run by the user's git. The
-//! other way round holds as well: what the agent may have put into the `.git` of its clone is never
-//! read again. Its files are taken in with a git directory of the executor's own.
+//! The directory that an agent worked in, made fit for git to take its files in.
 
 use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::path::Path;
 
-use crate::executor::run::command::{self, CommandBounds, CommandOutput};
-use crate::executor::run::repo::Repo;
-use crate::limits::{GIT_OUTPUT_BYTES_MAX, GIT_TIMEOUT_S};
-use crate::task::id::TaskId;
 use crate::wire::writer::start_of;
 
 /// What an error shows of a path.
 const PATH_SHOWN_BYTES_MAX: usize = 256;
 
-/// Git, told to run nothing that a repository names.
-#[derive(Clone)]
-pub struct Git<'w> {
-    /// An empty configuration in the place of the user's.
-    config: PathBuf,
-    /// When all of its commands have to have ended, beside the limit of each.
-    until: Option<Instant>,
-    is_stopped: &'w (dyn Fn() -> bool + Sync),
-}
-
-impl std::fmt::Debug for Git<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Git")
-            .field("config", &self.config)
-            .field("until", &self.until)
-            .finish_non_exhaustive()
-    }
-}
-
-/// One file that was changed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FileChange {
-    /// Its path in the repository.
-    pub path: String,
-    /// Added, modified, deleted or type-changed: A, M, D or T.
-    pub status: String,
-    /// Lines that were added; none for a binary file.
-    pub added: Option<u64>,
-    /// Lines that were removed.
-    pub removed: Option<u64>,
-    /// The blob that holds the target, if it is a symbolic link now.
-    pub link: Option<String>,
-}
-
-/// The repository cannot be worked in.
-#[derive(Debug, PartialEq, Eq)]
-pub enum RepoRefused {
-    /// The operator does not allow it.
-    NotAllowed(String),
-    /// It is no repository, or has nothing to start from.
-    Unusable(String),
-}
-
-const QUIET: [&str; 20] = [
-    "-c",
-    "core.hooksPath=/dev/null",
-    "-c",
-    "core.fsmonitor=false",
-    "-c",
-    "core.attributesFile=/dev/null",
-    "-c",
-    "core.excludesFile=/dev/null",
-    "-c",
-    "core.pager=cat",
-    "-c",
-    "gc.auto=0",
-    "-c",
-    "maintenance.auto=false",
-    "-c",
-    "protocol.ext.allow=never",
-    "-c",
-    "submodule.recurse=false",
-    "-c",
-    "advice.detachedHead=false",
-];
-
-impl Git<'static> {
-    /// Git with this file as its only configuration, beside that of the repository it looks at.
-    pub fn new(config: PathBuf) -> Self {
-        Self {
-            config,
-            until: None,
-            is_stopped: &|| false,
-        }
-    }
-}
-
-impl Git<'_> {
-    /// Git whose commands are ended at a point in time, and when `is_stopped` says so.
-    pub fn bounded<'w>(
-        &self,
-        until: Instant,
-        is_stopped: &'w (dyn Fn() -> bool + Sync),
-    ) -> Git<'w> {
-        Git {
-            config: self.config.clone(),
-            until: Some(until),
-            is_stopped,
-        }
-    }
-
-    fn command(&self, dir: &Path) -> Command {
-        let mut command = Command::new("git");
-        command.args(QUIET).current_dir(dir).env_clear();
-        command.env("PATH", crate::executor::policy::safe_path());
-        command
-            .env("LANG", "C.UTF-8")
-            .env("LC_ALL", "C.UTF-8")
-            .env("HOME", "/nonexistent");
-        command
-            .env("GIT_CONFIG_GLOBAL", &self.config)
-            .env("GIT_CONFIG_NOSYSTEM", "1");
-        command
-            .env("GIT_TERMINAL_PROMPT", "0")
-            .env("GIT_OPTIONAL_LOCKS", "0");
-        for who in ["AUTHOR", "COMMITTER"] {
-            command.env(format!("GIT_{who}_NAME"), "rocco");
-            command.env(format!("GIT_{who}_EMAIL"), "rocco@localhost");
-        }
-        command.stdin(Stdio::null()).stdout(Stdio::piped());
-        command
-    }
-
-    /// Runs a command of git and takes all that it prints.
-    fn run(&self, command: Command) -> Result<Vec<u8>, String> {
-        let output = self.run_cut(command)?;
-        match output.is_cut {
-            false => Ok(output.stdout),
-            true => Err(format!(
-                "git printed more than {GIT_OUTPUT_BYTES_MAX} bytes: the repository is too large"
-            )),
-        }
-    }
-
-    /// Runs a command of git and takes the start of what it prints.
-    fn run_cut(&self, mut command: Command) -> Result<CommandOutput, String> {
-        let what = command.get_args().skip(QUIET.len()).find_map(|word| {
-            let word = word.to_str()?;
-            (!word.starts_with('-') && !word.contains(['/', '='])).then(|| word.to_owned())
-        });
-        let what = what.unwrap_or_default();
-        let own = Instant::now() + Duration::from_secs(GIT_TIMEOUT_S);
-        let bounds = CommandBounds {
-            until: self.until.map_or(own, |until| until.min(own)),
-            bytes_max: GIT_OUTPUT_BYTES_MAX,
-            is_stopped: self.is_stopped,
-        };
-        match command::output(&mut command, &bounds) {
-            Ok(output) if output.status.success() => Ok(output),
-            Ok(output) => {
-                let said = String::from_utf8_lossy(&output.stderr);
-                Err(format!("git {what} failed: {}", reason(&said)))
-            }
-            Err(error) => Err(format!("git {what} failed: {error}")),
-        }
-    }
-
-    fn say(&self, dir: &Path, words: &[&str]) -> Result<String, String> {
-        let mut command = self.command(dir);
-        command.args(words);
-        let said = String::from_utf8_lossy(&self.run(command)?).into_owned();
-        Ok(said.trim_end_matches('\n').to_owned())
-    }
-
-    /// Opens a repository, and finds out whether it may be worked in.
-    pub fn open(&self, repo: &str, allowed: &[PathBuf]) -> Result<Repo, RepoRefused> {
-        let names = || {
-            let names = allowed.iter().map(|path| path.display().to_string());
-            names.collect::<Vec<_>>().join(", ")
-        };
-        let not_allowed = || {
-            let names = names();
-            RepoRefused::NotAllowed(format!(
-                "{repo:?} is not among the allowed repositories: {names}"
-            ))
-        };
-        let found = match Repo::open(Path::new(repo)) {
-            Ok(found) if found.lies_in(allowed) => found,
-            // Whether something is there is told only of places that are allowed.
-            Err(error) if allowed.iter().any(|root| Path::new(repo).starts_with(root)) => {
-                let what = format!("{repo:?} cannot be found: {error}");
-                return Err(RepoRefused::Unusable(what));
-            }
-            _ => return Err(not_allowed()),
-        };
-        let top = self
-            .say(&found.place(), &["rev-parse", "--show-toplevel"])
-            .map_err(RepoRefused::Unusable)?;
-        if Path::new(&top) != found.real() {
-            return Err(RepoRefused::Unusable(format!(
-                "{repo:?} is not the top of a repository, which is {top}"
-            )));
-        }
-        Ok(found)
-    }
-
-    /// The commit that a name stands for.
-    pub fn commit(&self, repo: &Repo, name: &str) -> Result<String, String> {
-        let name = format!("{name}^{{commit}}");
-        self.say(
-            &repo.place(),
-            &["rev-parse", "--verify", "--end-of-options", &name],
-        )
-        .map_err(|_| "the repository has no commit to start from".to_owned())
-    }
-
-    /// Keeps a commit from being collected while a task stands on it.
-    pub fn pin(&self, repo: &Repo, id: TaskId, base: &str) -> Result<(), String> {
-        self.say(&repo.place(), &["update-ref", &base_ref(id), base])
-            .map(drop)
-    }
-
-    /// Lets it go again.
-    pub fn unpin(&self, repo: &Repo, id: TaskId) -> Result<(), String> {
-        self.say(&repo.place(), &["update-ref", "-d", &base_ref(id)])
-            .map(drop)
-    }
-
-    /// Whether the user's working tree has changes that are in no commit.
-    pub fn has_uncommitted(&self, repo: &Repo) -> Result<bool, String> {
-        let words = [
-            "status",
-            "--porcelain",
-            "--untracked-files=no",
-            "--ignore-submodules=all",
-        ];
-        Ok(!self.say(&repo.place(), &words)?.is_empty())
-    }
-
-    /// Makes a clone that shares the objects of a repository and nothing else, at a commit.
-    pub fn clone_at(&self, from: &Path, to: &Path, base: &str) -> Result<(), String> {
-        let mut command = self.command(from);
-        command.args(["clone", "--quiet", "--shared", "--no-checkout", "--no-tags"]);
-        // An agent may commit for itself, which comes to the same.
-        command.args(["-c", "user.name=rocco", "-c", "user.email=rocco@localhost"]);
-        command.args(["--template=", "--", "."]).arg(to);
-        self.run(command)?;
-        self.say(to, &["checkout", "--quiet", "--detach", base, "--"])?;
-        // Git goes on without what a partial clone does not have, and its absence would be taken
-        // for the agent's work.
-        let missing = self.say(to, &["ls-files", "--deleted"])?;
-        if let Some(path) = missing.lines().next() {
-            return Err(format!(
-                "the repository does not have all of its commit, {path} for one: a partial clone \
-                 has to fetch it first"
-            ));
-        }
-        // Whoever works in the clone has no way to push by mistake.
-        self.say(to, &["remote", "remove", "origin"]).map(drop)
-    }
-
-    /// Makes a git directory without files that shares the objects of a repository.
-    pub fn bare_clone(&self, from: &Path, to: &Path) -> Result<(), String> {
-        let mut command = self.command(from);
-        command.args(["clone", "--quiet", "--shared", "--bare", "--no-tags"]);
-        command.args(["--template=", "--", "."]).arg(to);
-        self.run(command).map(drop)
-    }
-
-    /// Makes a commit of the files in a directory on top of another. None if they are the same.
-    pub fn commit_files(
-        &self,
-        git_dir: &Path,
-        files: &Path,
-        base: &str,
-        message: &str,
-    ) -> Result<Option<String>, String> {
-        let run = |words: &[&str]| {
-            let mut command = self.command(files);
-            command.env("GIT_DIR", git_dir).env("GIT_WORK_TREE", files);
-            command
-                .env("GIT_INDEX_FILE", git_dir.join("rocco-index"))
-                .args(words);
-            let said = String::from_utf8_lossy(&self.run(command)?).into_owned();
-            Ok::<_, String>(said.trim_end().to_owned())
-        };
-        run(&["read-tree", base])?;
-        run(&["add", "--all", "--", "."])?;
-        let tree = run(&["write-tree"])?;
-        if tree == run(&["rev-parse", &format!("{base}^{{tree}}")])? {
-            return Ok(None);
-        }
-        let head = run(&["commit-tree", "-p", base, "-m", message, &tree])?;
-        run(&["update-ref", RESULT_REF, &head])?;
-        Ok(Some(head))
-    }
-
-    /// Brings the objects of a result into the user's repository, and no ref to them. They are
-    /// looked at, but for submodules that are as they were.
-    pub fn fetch_result(&self, git_dir: &Path, repo: &Repo, base: &str) -> Result<(), String> {
-        let words = [
-            "diff-tree",
-            "--name-only",
-            base,
-            RESULT_REF,
-            "--",
-            ".gitmodules",
-        ];
-        let same_modules = self.say(git_dir, &words)?.is_empty();
-        let mut command = self.command(&repo.place());
-        for check in MODULE_CHECKS.iter().filter(|_| same_modules) {
-            command.arg("-c").arg(format!("fetch.fsck.{check}=ignore"));
-        }
-        command.args([
-            "-c",
-            "fetch.fsckObjects=true",
-            "-c",
-            "fetch.recurseSubmodules=false",
-        ]);
-        command.args([
-            "fetch",
-            "--quiet",
-            "--no-tags",
-            "--no-write-fetch-head",
-            "--",
-        ]);
-        command.arg(git_dir).arg(RESULT_REF);
-        self.run(command).map(drop)
-    }
-
-    /// Gives a result its ref in the user's repository, from when on it is delivered.
-    pub fn set_result(&self, repo: &Repo, id: TaskId, head: &str) -> Result<(), String> {
-        self.say(&repo.place(), &["update-ref", &result_ref(id), head])
-            .map(drop)
-    }
-
-    /// Takes the ref of a result away again.
-    pub fn remove_result(&self, repo: &Repo, id: TaskId) -> Result<(), String> {
-        self.say(&repo.place(), &["update-ref", "-d", &result_ref(id)])
-            .map(drop)
-    }
-
-    /// What differs between two commits, file by file, and in a line.
-    pub fn changes(&self, repo: &Repo, base: &str, head: &str) -> Result<Vec<FileChange>, String> {
-        let diff = |what: &str| {
-            let mut command = self.command(&repo.place());
-            command
-                .args(DIFF)
-                .args([what, "-z", "--no-abbrev", "--end-of-options", base, head]);
-            Ok::<_, String>(String::from_utf8_lossy(&self.run(command)?).into_owned())
-        };
-        let numbers = diff("--numstat")?;
-        let numbers: Vec<&str> = numbers.split_terminator('\0').collect();
-        let kinds = diff("--raw")?;
-        let kinds: Vec<&str> = kinds.split_terminator('\0').collect();
-        let changes = kinds.chunks_exact(2).zip(numbers).map(|(kind, numbers)| {
-            // The modes and the blobs, each before and after, and the status.
-            let words: Vec<&str> = kind[0].split(' ').collect();
-            let word = |index: usize| words.get(index).copied().unwrap_or_default();
-            let mut numbers = numbers.split('\t').map(|number| number.parse().ok());
-            FileChange {
-                path: kind[1].to_owned(),
-                status: word(4).to_owned(),
-                added: numbers.next().flatten(),
-                removed: numbers.next().flatten(),
-                link: (word(1) == LINK_MODE).then(|| word(3).to_owned()),
-            }
-        });
-        Ok(changes.collect())
-    }
-
-    /// How much differs between two commits.
-    pub fn diffstat(&self, repo: &Repo, base: &str, head: &str) -> Result<String, String> {
-        let mut command = self.command(&repo.place());
-        command
-            .args(DIFF)
-            .args(["--shortstat", "--end-of-options", base, head]);
-        Ok(String::from_utf8_lossy(&self.run(command)?)
-            .trim()
-            .to_owned())
-    }
-
-    /// Writes the difference between two commits into a file.
-    pub fn diff(&self, repo: &Repo, base: &str, head: &str, to: &Path) -> Result<(), String> {
-        let new = to.with_extension("new");
-        let file = fs::File::create(&new).map_err(|error| error.to_string())?;
-        let mut command = self.command(&repo.place());
-        command
-            .args(DIFF)
-            .args(["-p", "--binary", "--full-index", "--end-of-options"]);
-        command.args([base, head]).stdout(file);
-        self.run(command)?;
-        fs::rename(&new, to).map_err(|error| error.to_string())
-    }
-
-    /// Symbolic links among changed files that lead out of the repository. All are asked for at
-    /// once, by a list in a file.
-    pub fn links_out(
-        &self,
-        repo: &Repo,
-        changes: &[FileChange],
-        list: &Path,
-    ) -> Result<Vec<String>, String> {
-        let links = changes
-            .iter()
-            .filter_map(|change| Some((change.path.as_str(), change.link.as_deref()?)));
-        let (paths, mut blobs): (Vec<&str>, Vec<&str>) = links.unzip();
-        if paths.is_empty() {
-            return Ok(Vec::new());
-        }
-        blobs.push("");
-        let listed = fs::write(list, blobs.join("\n")).and_then(|()| fs::File::open(list));
-        let mut command = self.command(&repo.place());
-        command.args(["cat-file", "--batch"]);
-        command.stdin(listed.map_err(|error| error.to_string())?);
-        let blobs = self.run_cut(command)?.stdout;
-        let mut rest = blobs.as_slice();
-        // What is beyond the bound of the output is not known to stay inside.
-        let leads_out = |path: &&str| {
-            blob(&mut rest).is_none_or(|target| {
-                crate::executor::run::scope::leaves(path, &String::from_utf8_lossy(target))
-            })
-        };
-        let out = paths.into_iter().filter(leads_out);
-        Ok(out.map(str::to_owned).collect())
-    }
-}
-
-/// The first blob of what `git cat-file --batch` prints: a line that ends in its length, itself and
-/// LF. The rest is left.
-fn blob<'b>(said: &mut &'b [u8]) -> Option<&'b [u8]> {
-    let (head, rest) = said.split_at_checked(memchr::memchr(b'\n', said)? + 1)?;
-    let bytes = head.rsplit(|byte| *byte == b' ').next()?.trim_ascii();
-    let bytes: usize = std::str::from_utf8(bytes).ok()?.parse().ok()?;
-    let (blob, rest) = rest.split_at_checked(bytes)?;
-    *said = rest.get(1..)?;
-    Some(blob)
-}
-
-/// What git says of a failure: its first complaint, which the others follow from.
-fn reason(said: &str) -> &str {
-    let complains = |line: &&str| {
-        ["error: ", "fatal: "]
-            .iter()
-            .any(|word| line.starts_with(word))
-    };
-    let first = said.lines().find(complains);
-    first
-        .or_else(|| said.lines().last())
-        .unwrap_or_default()
-        .trim()
-}
-
-const LINK_MODE: &str = "120000";
-
-const DIFF: [&str; 7] = [
-    "diff-tree",
-    "-r",
-    "--no-renames",
-    "--no-ext-diff",
-    "--no-textconv",
-    "--no-color",
-    "--ignore-submodules=all",
-];
-
-/// What git looks at in a `.gitmodules`.
-const MODULE_CHECKS: [&str; 8] = [
-    "gitmodulesBlob",
-    "gitmodulesLarge",
-    "gitmodulesMissing",
-    "gitmodulesName",
-    "gitmodulesParse",
-    "gitmodulesPath",
-    "gitmodulesUpdate",
-    "gitmodulesUrl",
-];
-
-const RESULT_REF: &str = "refs/rocco/result";
-
-fn base_ref(id: TaskId) -> String {
-    format!("refs/rocco/base/{id}")
-}
-
-/// Where the result of a task can be had in the user's repository.
-pub fn result_ref(id: TaskId) -> String {
-    format!("refs/rocco/{id}")
-}
-
 /// Readies a working tree for git, which takes its files for what they are: repositories that lie
-/// in it are taken out, so that no configuration of theirs is looked at, what is no file is
-/// removed, since git would wait for it, and what its owner cannot read becomes readable. Tells
+/// in it are taken out, so that no configuration of theirs is looked at, what is not a file
+/// is removed, since git would wait for it, and what its owner cannot read becomes readable. Tells
 /// where repositories were. It ends early when `is_stopped` says so.
-pub fn ready(work: &Path, to: &Path, is_stopped: &dyn Fn() -> bool) -> Result<Vec<String>, String> {
-    let mut found = Vec::new();
+pub fn prepare_for_git(
+    work: &Path,
+    to: &Path,
+    is_stopped: &dyn Fn() -> bool,
+) -> Result<Vec<String>, String> {
+    let mut repositories = Vec::new();
     let mut folders = vec![work.to_owned()];
     while let Some(folder) = folders.pop() {
         if is_stopped() {
             return Err("it was ended together with its task".into());
         }
-        let told = |error: io::Error| {
-            let place = folder
+        let failed = |error: io::Error| {
+            let inside = folder
                 .strip_prefix(work)
                 .unwrap_or(&folder)
                 .to_string_lossy();
-            format!("{:?}: {error}", start_of(&place, PATH_SHOWN_BYTES_MAX))
+            format!("{:?}: {error}", start_of(&inside, PATH_SHOWN_BYTES_MAX))
         };
-        allow(&folder, 0o700).map_err(told)?;
-        for entry in fs::read_dir(&folder).map_err(told)? {
-            let entry = entry.map_err(told)?;
-            let (path, kind) = (entry.path(), entry.file_type().map_err(told)?);
+        allow(&folder, 0o700).map_err(failed)?;
+        for entry in fs::read_dir(&folder).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let (path, kind) = (entry.path(), entry.file_type().map_err(failed)?);
             if entry.file_name().eq_ignore_ascii_case(".git") {
                 if folder != work {
-                    fs::create_dir_all(to).map_err(told)?;
-                    fs::rename(&path, to.join(found.len().to_string())).map_err(told)?;
-                    let place = folder.strip_prefix(work).unwrap_or(&folder);
-                    found.push(place.display().to_string());
+                    fs::create_dir_all(to).map_err(failed)?;
+                    fs::rename(&path, to.join(repositories.len().to_string())).map_err(failed)?;
+                    let inside = folder.strip_prefix(work).unwrap_or(&folder);
+                    repositories.push(inside.display().to_string());
                 }
             } else if kind.is_dir() {
                 folders.push(path);
             } else if kind.is_file() {
-                allow(&path, 0o400).map_err(told)?;
+                allow(&path, 0o400).map_err(failed)?;
             } else if !kind.is_symlink() {
-                fs::remove_file(&path).map_err(told)?;
+                fs::remove_file(&path).map_err(failed)?;
             }
         }
     }
-    Ok(found)
+    Ok(repositories)
 }
 
 /// Adds what its owner may do with a file.
@@ -538,38 +64,7 @@ fn allow(path: &Path, bits: u32) -> io::Result<()> {
     }
 }
 
-/// Whether a path is a directory itself, and no link to one.
+/// Whether a path is a directory itself, and not a link to one.
 pub fn is_plain_dir(path: &Path) -> bool {
-    fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn blobs_are_taken_one_by_one() {
-        let mut said = &b"aa blob 3\nx\ny\nbb blob 0\n\ncc blob 9\ncut"[..];
-        assert_eq!(blob(&mut said), Some(&b"x\ny"[..]));
-        assert_eq!(blob(&mut said), Some(&b""[..]));
-        assert_eq!(blob(&mut said), None);
-        for odd in ["", "dd missing\n", "blob\n", "blob 1\na"] {
-            assert_eq!(blob(&mut odd.as_bytes()), None, "{odd:?}");
-        }
-    }
-
-    #[test]
-    fn the_first_complaint_is_told() {
-        for (said, told) in [
-            (
-                "error: invalid path '.GIT/x'\nfatal: adding files failed\n",
-                "error: invalid path '.GIT/x'",
-            ),
-            ("warning: a\nfatal: b\n", "fatal: b"),
-            ("hm\nso\n", "so"),
-            ("", ""),
-        ] {
-            assert_eq!(reason(said), told);
-        }
-    }
+    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir())
 }

@@ -40,23 +40,27 @@ impl Claim {
         })?
     }
 
-    /// Reads what the agent says, if it has put something where it was told to. It is understood in a
-    /// plain file alone.
-    pub fn from_file(path: &Path) -> Result<Option<Self>, ()> {
+    /// Reads what the agent says, if it has put something where it was told to.
+    ///
+    /// # Errors
+    ///
+    /// It is not a plain file, or its text is not understood.
+    pub fn from_file(path: &Path) -> io::Result<Option<Self>> {
         let mut options = OpenOptions::new();
         options
             .read(true)
             .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
         let file = match options.open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            file => file.map_err(drop)?,
+            file => file?,
         };
-        if !file.metadata().map_err(drop)?.is_file() {
-            return Err(());
+        if !file.metadata()?.is_file() {
+            return Err(io::ErrorKind::InvalidData.into());
         }
         let mut text = Vec::new();
         let mut part = file.take(TASK_OUTCOME_BYTES_MAX as u64);
-        part.read_to_end(&mut text).map_err(drop)?;
-        Self::parse(&text).map(Some).ok_or(())
+        part.read_to_end(&mut text)?;
+        let claim = Self::parse(&text).ok_or(io::ErrorKind::InvalidData)?;
+        Ok(Some(claim))
     }
 }

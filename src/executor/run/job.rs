@@ -208,7 +208,7 @@ impl<'s> Job<'s> {
         }
         match Claim::from_file(&home.join(OUTCOME_FILE)) {
             Ok(claim) => self.findings.claim = claim,
-            Err(()) => {
+            Err(_) => {
                 let what = "the outcome that the agent wrote is not understood, and does not count";
                 self.findings.warnings.push(what.into());
             }

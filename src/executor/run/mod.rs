@@ -1,9 +1,10 @@
 //! What happens to one task.
 //!
-//! [`job`] is the whole, in order, and looks before each step whether the task is to end. The steps:
+//! [`job`] is the whole, in order, and looks before each step whether the task is to end. The
+//! steps:
 //!
-//! - [`repo`] holds the user's repository open, and [`git`] makes the clone and takes the result in,
-//!   by way of [`command`], which ends whatever it runs within a limit; [`workspace`] is the
+//! - [`repo`] holds the user's repository open, and [`git`] makes the clone and takes the result
+//!   in, by way of [`command`], which ends whatever it runs within a limit; [`workspace`] is the
 //!   directory in between.
 //! - [`brief`] is what the agent is told, [`claim`] is what it says of its work.
 //! - [`supervisor`] starts each program under a [`guard`], a process of its own that lets nothing

@@ -305,6 +305,10 @@ pub const TASK_TICK_MS: u64 = 50;
 /// takes microseconds.
 pub const STATE_LOCK_MS_MAX: u64 = 5_000;
 
+/// The time that whoever cancels a task waits for the disk, and the end for the last state: half of
+/// what a front waits for an answer.
+pub const TASK_WRITE_WAIT_MS: u64 = 1_000;
+
 /// The time for which a change of state may wait before it is synced to the disk, where it need not
 /// be there at once.
 pub const TASK_SYNC_MS: u64 = 50;
@@ -462,6 +466,7 @@ const _: () = {
     assert!(EXECUTOR_DRAIN_MS + EXECUTOR_EXIT_MS < 100);
     assert!(FLUSH_SIGNAL_MS + EXECUTOR_EXIT_MS < 100);
     assert!(EXECUTOR_RETRY_MS < EXECUTOR_CALL_MS);
+    assert!(TASK_WRITE_WAIT_MS < EXECUTOR_CALL_MS);
     assert!(2 * FRONTS_PER_PEER_MAX <= FRONTS_MAX);
     assert!(FRONT_HELLO_MS <= FRONT_LINE_MS && FRONT_LINE_MS <= FRONT_STALL_MS);
     assert!(memory_budget_bytes() <= 48 << 20);

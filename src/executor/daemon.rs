@@ -24,10 +24,12 @@ use super::schedule::queue::{Queue, StopReason, TaskEntry};
 use super::schedule::retention::{self, EndedTask};
 use super::schedule::task::Task;
 use super::store::journal::{Journal, StateDirError};
+use super::store::removal::remove_tree;
 use super::store::state_dir::{self, StateLine};
-use super::threads::{self, locked, wait};
+use super::store::state_writer::LineNumber;
+use super::threads::{self, locked, wait, wait_for};
 use crate::executor_protocol::state::{Outcome, TaskState};
-use crate::limits::{TASK_EXPIRY_MS, TASK_TTL_MS};
+use crate::limits::{TASK_EXPIRY_MS, TASK_TTL_MS, TASK_WRITE_WAIT_MS};
 use crate::task::id::TaskId;
 
 /// The exit code when another executor has the state directory.
@@ -143,7 +145,8 @@ impl Daemon {
                     at_ms,
                     seq: found.seq,
                 };
-                self.journal.append(id, line)?;
+                let number = self.journal.append(id, line);
+                self.journal.states().wait_for(number);
                 self.journal.place().clear(id);
             }
             let task = Arc::new(found.task);
@@ -233,14 +236,18 @@ impl Daemon {
         started.map(drop)
     }
 
-    /// Waits for the next task, and begins it.
+    /// Waits for the next task, and begins it. That it runs is written before it does, so that it is
+    /// not begun again after a crash.
     fn next(&self) -> Arc<Task> {
         let mut queue = locked(&self.queue);
         loop {
             if let Some(id) = queue.take_next() {
-                self.set_state(&mut queue, id, TaskState::Running);
-                if let Some(entry) = queue.get(id) {
-                    return Arc::clone(&entry.task);
+                let line = self.set_state(&mut queue, id, TaskState::Running);
+                if let Some(task) = queue.get(id).map(|entry| Arc::clone(&entry.task)) {
+                    drop(queue);
+                    line.into_iter()
+                        .for_each(|line| self.journal.states().wait_for(line));
+                    return task;
                 }
             }
             queue = wait(&self.changed, queue);
@@ -294,32 +301,44 @@ impl Daemon {
             // The repository may be gone as well.
             let repo = Repo::open_again(&task.repo_real, &self.policy.allow);
             let _ = repo.map(|repo| self.git.unpin(&repo, task.id));
-            let mut queue = locked(&self.queue);
-            match self.journal.expire(task.id) {
-                Ok(()) => queue.remove(task.id),
-                Err(error) => warn(&format!("{} cannot be removed: {error}", task.id)),
+            // A task that has ended changes no more, and nobody else removes it.
+            let removed = self.journal.retire(task.id).and_then(|files| {
+                locked(&self.queue).remove(task.id);
+                remove_tree(&files)
+            });
+            if let Err(error) = removed {
+                warn(&format!("{} cannot be removed: {error}", task.id));
             }
         }
     }
 
-    /// Has a task ended. Tells where it stands then; none if it is not known.
+    /// Has a task ended. Tells where it stands then; none if it is not known. It does not wait for a
+    /// record that is being written: that task ends anyway.
     pub(super) fn cancel(&self, id: TaskId) -> Option<TaskState> {
         let mut queue = locked(&self.queue);
         let entry = queue.get_mut(id)?;
         match entry.state {
+            TaskState::Queued if entry.is_closing => Some(TaskState::Cancelling),
             TaskState::Queued => {
+                entry.is_closing = true;
                 let task = Arc::clone(&entry.task);
                 queue.unqueue(id);
+                drop(queue);
                 let record = self.record_of_loss(&task, Outcome::Cancelled);
-                self.close(&mut queue, id, Outcome::Cancelled, &record);
+                self.close(id, Outcome::Cancelled, &record);
+                Some(TaskState::Ended(Outcome::Cancelled))
             }
-            TaskState::Running | TaskState::Verifying => {
+            TaskState::Running | TaskState::Verifying if !entry.is_closing => {
                 entry.stop = Some(StopReason::Cancel);
-                self.set_state(&mut queue, id, TaskState::Cancelling);
+                let line = self.set_state(&mut queue, id, TaskState::Cancelling);
+                drop(queue);
+                let limit = Duration::from_millis(TASK_WRITE_WAIT_MS);
+                line.into_iter()
+                    .for_each(|line| self.journal.states().wait_at_most(line, limit));
+                Some(TaskState::Cancelling)
             }
-            TaskState::Cancelling | TaskState::Ended(_) => {}
+            state => Some(state),
         }
-        queue.get(id).map(|entry| entry.state)
     }
 
     /// That a task is to end, if it is.
@@ -346,45 +365,64 @@ impl Daemon {
         self.set_state(&mut locked(&self.queue), id, state);
     }
 
-    pub(super) fn set_state(&self, queue: &mut Queue, id: TaskId, state: TaskState) {
-        let Some(entry) = queue.get_mut(id) else {
-            return;
-        };
+    /// Sets a state and hands it over to be written. The lock is held, so that the states of a task
+    /// are written in their order, and no file is written with it held.
+    fn set_state(&self, queue: &mut Queue, id: TaskId, state: TaskState) -> Option<LineNumber> {
+        let entry = queue.get_mut(id)?;
         if !entry.state.may_become(state) {
-            return;
+            return None;
         }
-        let now_ms = clock::now_ms();
         entry.state = state;
-        entry.touch(now_ms);
-        let line = StateLine {
-            state,
-            at_ms: now_ms,
-            seq: entry.seq,
-        };
-        if let Err(error) = self.journal.append(id, line) {
-            warn(&format!("{id}: its state {state} cannot be kept: {error}"));
-        }
+        entry.touch(clock::now_ms());
+        let line = self.journal.append(id, StateLine::of(entry));
         self.changed.notify_all();
         self.tell(id);
+        Some(line)
     }
 
     /// Ends a task with its record. Tells whether it did: not if the task was cancelled meanwhile,
     /// of which this record does not know.
     pub(super) fn finish(&self, id: TaskId, outcome: Outcome, record: &str) -> bool {
-        let mut queue = locked(&self.queue);
-        let stop = queue.get(id).and_then(|entry| entry.stop);
-        if stop == Some(StopReason::Cancel) && outcome != Outcome::Cancelled {
-            return false;
+        {
+            let mut queue = locked(&self.queue);
+            let Some(entry) = queue.get_mut(id) else {
+                return true;
+            };
+            if entry.stop == Some(StopReason::Cancel) && outcome != Outcome::Cancelled {
+                return false;
+            }
+            entry.is_closing = true;
         }
-        self.close(&mut queue, id, outcome, record);
+        self.close(id, outcome, record);
         true
     }
 
-    pub(super) fn close(&self, queue: &mut Queue, id: TaskId, outcome: Outcome, record: &str) {
+    /// Writes the record of a task that is closing, and then says that the task has ended: a client
+    /// that hears of the end asks for the record.
+    fn close(&self, id: TaskId, outcome: Outcome, record: &str) {
+        self.keep_record(id, record);
+        let state = TaskState::Ended(outcome);
+        let line = locked(&self.queue).get(id).cloned().map(|mut entry| {
+            entry.state = state;
+            entry.touch(clock::now_ms());
+            self.journal.append(id, StateLine::of(&entry))
+        });
+        line.into_iter()
+            .for_each(|line| self.journal.states().wait_for(line));
+        let mut queue = locked(&self.queue);
+        if let Some(entry) = queue.get_mut(id) {
+            entry.state = state;
+            entry.touch(clock::now_ms());
+        }
+        drop(queue);
+        self.changed.notify_all();
+        self.tell(id);
+    }
+
+    fn keep_record(&self, id: TaskId, record: &str) {
         if let Err(error) = self.journal.put(id, "result.json", record) {
             warn(&format!("{id}: its record cannot be kept: {error}"));
         }
-        self.set_state(queue, id, TaskState::Ended(outcome));
     }
 
     /// Changes what is said of a task.
@@ -418,21 +456,30 @@ impl Daemon {
         });
     }
 
-    /// Ends what runs, and takes note of it. Nothing changes any more afterwards.
+    /// Ends what runs, and takes note of it. The lock is kept for good, so that nothing changes any
+    /// more afterwards, and nobody is served who would wait for it.
     fn end(&self) {
-        let mut queue = locked(&self.queue);
-        process::kill_descendants(Duration::from_millis(END_MS), false);
+        let limit = Duration::from_millis(END_MS);
+        let is_any_closing = |queue: &mut Queue| queue.under_way().any(|entry| entry.is_closing);
+        let mut queue = wait_for(&self.changed, locked(&self.queue), limit, is_any_closing);
+        process::kill_descendants(limit, false);
         let running: Vec<Arc<Task>> = queue
             .under_way()
+            .filter(|entry| !entry.is_closing)
             .map(|entry| Arc::clone(&entry.task))
             .collect();
+        let mut last = None;
         for task in running {
             let state = queue.get(task.id).map(|entry| entry.state.after_a_crash());
             if let Some(outcome) = state.and_then(TaskState::outcome) {
                 let record = self.record_of_loss(&task, outcome);
-                self.close(&mut queue, task.id, outcome, &record);
+                self.keep_record(task.id, &record);
+                last = self.set_state(&mut queue, task.id, TaskState::Ended(outcome));
             }
         }
+        let limit = Duration::from_millis(TASK_WRITE_WAIT_MS);
+        last.into_iter()
+            .for_each(|line| self.journal.states().wait_at_most(line, limit));
         if let Some(path) = &self.policy.config.socket {
             // The next executor would remove it as well, but nothing else.
             if fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket()) {

@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
 
 /// Starts a thread. The system may have none left, as when an agent forks up to the user's bound;
 /// `std::thread::spawn` would panic then, and end every task.
@@ -31,4 +32,17 @@ pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Waits for a change of what a mutex holds.
 pub fn wait<'m, T>(changed: &Condvar, guard: MutexGuard<'m, T>) -> MutexGuard<'m, T> {
     changed.wait(guard).expect(NO_PANIC)
+}
+
+/// The same, while something holds of it, and not longer than this.
+pub fn wait_for<'m, T>(
+    changed: &Condvar,
+    guard: MutexGuard<'m, T>,
+    limit: Duration,
+    holds: impl FnMut(&mut T) -> bool,
+) -> MutexGuard<'m, T> {
+    changed
+        .wait_timeout_while(guard, limit, holds)
+        .expect(NO_PANIC)
+        .0
 }

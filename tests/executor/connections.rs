@@ -1,4 +1,5 @@
-//! Clients that connect and do nothing, or not to the end, and a system that is short of threads.
+//! Clients that connect and do nothing, or not to the end, and a system that is short of threads or
+//! whose disk is slow.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -7,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::bench::{Bench, wait_for};
+use super::bench::{Bench, new_id, task, wait_for};
 
 /// What one process may have, and all together.
 const PER_PEER: usize = 16;
@@ -108,10 +109,21 @@ fn a_line_that_does_not_come_to_its_end_costs_the_connection() {
 
 /// The executor with some of its threads refused, the first being number 1.
 fn without_threads(bench: &Bench, which: &str, flags: &[&str]) -> Command {
+    traced(
+        bench,
+        "clone3",
+        &format!("clone3:error=EAGAIN:when={which}"),
+        flags,
+    )
+}
+
+/// The executor with some of its system calls spoilt.
+fn traced(bench: &Bench, calls: &str, fault: &str, flags: &[&str]) -> Command {
     let mut command = Command::new("strace");
     command
-        .args(["-f", "-qq", "-o", "/dev/null", "-e", "trace=clone3", "-e"])
-        .arg(format!("inject=clone3:error=EAGAIN:when={which}"))
+        .args(["-f", "-qq", "-o", "/dev/null"])
+        .args(["-e", &format!("trace={calls}")])
+        .args(["-e", &format!("inject={fault}")])
         .arg(env!("CARGO_BIN_EXE_rocco"))
         .args(["executor", "--sandbox", "off", "--allow-repo"])
         .arg(&bench.root)
@@ -130,8 +142,8 @@ fn without_threads(bench: &Bench, which: &str, flags: &[&str]) -> Command {
 #[test]
 fn a_thread_that_cannot_be_started_is_told_and_ends_nothing() {
     let bench = Bench::new("threads");
-    // To sync, signals, markers, expiry, two workers, accept.
-    const AT_START: usize = 7;
+    // To sync, states, signals, markers, expiry, two workers, accept.
+    const AT_START: usize = 8;
     let socket = bench.socket();
     let flags = ["--socket", socket.to_str().unwrap()];
     for number in 1..=AT_START {
@@ -142,7 +154,7 @@ fn a_thread_that_cannot_be_started_is_told_and_ends_nothing() {
         assert!(said.contains("cannot be started"), "{number}: {said}");
         assert_eq!(said.lines().count(), 1, "{number}: {said}");
     }
-    // Each thread counts those that it starts, so that only the eighth connection is refused one.
+    // Each thread counts those that it starts, so that only the ninth connection is refused one.
     let which = (AT_START + 1).to_string();
     let mut daemon = without_threads(&bench, &which, &flags).spawn().unwrap();
     wait_for("the socket", || socket.exists().then_some(()));
@@ -155,10 +167,60 @@ fn a_thread_that_cannot_be_started_is_told_and_ends_nothing() {
     assert!(message.contains("cannot be started"), "{message}");
     assert!(greet(&bench)["result"].is_object());
     assert!(daemon.try_wait().unwrap().is_none());
-    // Whoever traces the executor ends with it.
-    let children = format!("/proc/{0}/task/{0}/children", daemon.id());
+    end_traced(daemon);
+}
+
+/// Whoever traces the executor ends with it.
+fn end_traced(mut tracer: Child) {
+    let children = format!("/proc/{0}/task/{0}/children", tracer.id());
     let executor = std::fs::read_to_string(children).unwrap();
     let ended = Command::new("kill").args(["-9", executor.trim()]).status();
     assert!(ended.unwrap().success(), "{executor}");
-    daemon.wait().unwrap();
+    tracer.wait().unwrap();
+}
+
+/// While a disk took two seconds for each write that has to last, no front was answered in time.
+#[test]
+fn a_slow_disk_makes_no_other_front_wait() {
+    let bench = Bench::new("slow-disk");
+    let socket = bench.socket();
+    let flags = ["--durable", "power", "--socket", socket.to_str().unwrap()];
+    let fault = "fsync,fdatasync:delay_enter=2000000";
+    let daemon = traced(&bench, "fsync,fdatasync", fault, &flags)
+        .spawn()
+        .expect("strace is installed");
+    wait_for("the socket", || UnixStream::connect(&socket).ok());
+    let mut other = bench.front();
+    let id = new_id();
+    let submission = task(&id, &bench.repo, "anything");
+    let (done, is_done) = std::sync::mpsc::channel();
+    let mut slowest = Duration::ZERO;
+    std::thread::scope(|scope| {
+        let (bench, id, submission) = (&bench, &id, &submission);
+        scope.spawn(move || {
+            let mut submitting = bench.front();
+            let started = Instant::now();
+            let answer = submitting.call("task/submit", submission.clone());
+            assert_eq!(answer["result"]["task_id"], *id, "{answer}");
+            // It is not answered before the disk has it: three files, and two directories.
+            assert!(started.elapsed() >= Duration::from_secs(8));
+            // The end of the task is as slow.
+            submitting.wait_state(id, &["succeeded", "failed"]);
+            done.send(()).unwrap();
+        });
+        let mut asked = 0;
+        while is_done.recv_timeout(Duration::from_millis(20)).is_err() {
+            let started = Instant::now();
+            assert!(other.call("task/list", json!({}))["result"].is_object());
+            other.call("task/get", json!({"task_id": id, "part": "summary"}));
+            slowest = slowest.max(started.elapsed());
+            asked += 1;
+        }
+        assert!(asked > 100, "{asked}");
+    });
+    assert!(slowest < Duration::from_secs(1), "{slowest:?}");
+    // Each state stands once and in its order, and the record before the last of them.
+    let states = bench.states(&id);
+    assert_eq!(states, ["queued", "running", "verifying", "failed"]);
+    end_traced(daemon);
 }

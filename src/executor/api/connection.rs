@@ -17,7 +17,7 @@ use crate::executor::run::repo::Repo;
 use crate::executor::run::scope;
 use crate::executor::schedule::queue::{Admission, TaskEntry};
 use crate::executor::schedule::task::Task;
-use crate::executor::threads::{self, locked};
+use crate::executor::threads::{self, locked, wait};
 use crate::executor::{clock, json};
 use crate::executor_protocol::PROTOCOL;
 use crate::executor_protocol::error_code::TaskErrorCode;
@@ -243,47 +243,49 @@ impl Connection<'_> {
         }
         let now_ms = clock::now_ms();
         let mut task = Task::submitted(params, now_ms).map_err(invalid)?;
-        // Who is known or refused need not wait for git.
-        match self.admit(&task) {
+        let id = task.id;
+        match self.reserve(&task) {
             Admission::New => {}
             admission => return self.admitted(&admission),
         }
-        let (repo, before) = self.look_at(&mut task)?;
-        let goal = instructions(&task.content, before.as_ref());
-        let (git, id) = (&self.daemon.git, task.id);
-        let pinned = git.pin(&repo, id, &task.base);
-        pinned.map_err(|what| ApiError::new(TaskErrorCode::Storage, what))?;
-        let admission = {
-            let mut queue = locked(&self.daemon.queue);
-            let uptime_ms = self.daemon.uptime.ms();
-            let admission = queue.admit(&task, uptime_ms);
-            if admission == Admission::New {
-                self.daemon.journal.accept(&task, &goal).map_err(|error| {
-                    ApiError::new(
-                        TaskErrorCode::Storage,
-                        format!("the task cannot be kept: {error}"),
-                    )
-                })?;
-                let entry = TaskEntry::new(Arc::new(task), TaskState::Queued, now_ms);
-                queue.accept(entry, uptime_ms);
-            }
-            admission
-        };
-        match admission {
-            Admission::New => self.daemon.changed.notify_all(),
-            // The pin of a task that was sent again is its own.
-            Admission::Known(_) => {}
-            // A pin that cannot be removed costs nothing but its name.
-            _ => drop(git.unpin(&repo, id)),
+        // The place is kept while git looks and the disk writes, and nobody else waits for either.
+        let accepted = self.accept(&mut task);
+        let uptime_ms = self.daemon.uptime.ms();
+        let mut queue = locked(&self.daemon.queue);
+        queue.release(id);
+        if accepted.is_ok() {
+            let entry = TaskEntry::new(Arc::new(task), TaskState::Queued, now_ms);
+            queue.accept(entry, uptime_ms);
         }
-        match admission {
-            Admission::New => self.admitted(&Admission::Known(id)),
-            admission => self.admitted(&admission),
+        drop(queue);
+        self.daemon.changed.notify_all();
+        accepted.and_then(|()| self.admitted(&Admission::Known(id)))
+    }
+
+    /// Keeps a place for a submission. One that is being accepted on another connection is waited
+    /// for.
+    fn reserve(&self, task: &Task) -> Admission {
+        let mut queue = locked(&self.daemon.queue);
+        loop {
+            match queue.reserve(task, self.daemon.uptime.ms()) {
+                Admission::Pending => queue = wait(&self.daemon.changed, queue),
+                admission => return admission,
+            }
         }
     }
 
-    fn admit(&self, task: &Task) -> Admission {
-        locked(&self.daemon.queue).admit(task, self.daemon.uptime.ms())
+    /// Looks at what a task names, and keeps the task as durably as hello promises.
+    fn accept(&self, task: &mut Task) -> Result<(), ApiError> {
+        let storage = |what| ApiError::new(TaskErrorCode::Storage, what);
+        let (repo, before) = self.look_at(task)?;
+        let goal = instructions(&task.content, before.as_ref());
+        let git = &self.daemon.git;
+        git.pin(&repo, task.id, &task.base).map_err(storage)?;
+        self.daemon.journal.accept(task, &goal).map_err(|error| {
+            // A pin that cannot be removed costs nothing but its name.
+            let _ = git.unpin(&repo, task.id);
+            storage(format!("the task cannot be kept: {error}"))
+        })
     }
 
     /// What a front hears of its submission.
@@ -304,7 +306,9 @@ impl Connection<'_> {
                     ..ApiError::new(TaskErrorCode::QueueFull, why)
                 });
             }
-            Admission::New => unreachable!("a new task is in the queue by now"),
+            Admission::New | Admission::Pending => {
+                unreachable!("a new task is in the queue by now")
+            }
         };
         let queue = locked(&self.daemon.queue);
         let entry = queue.get(id).ok_or_else(|| unknown(id))?;
@@ -369,15 +373,20 @@ impl Connection<'_> {
 
     /// The task that is continued. It must have ended.
     fn earlier(&self, id: TaskId) -> Result<(Arc<Task>, PreviousTask), ApiError> {
-        let queue = locked(&self.daemon.queue);
-        let entry = queue.get(id).ok_or_else(|| self.missing(id))?;
+        let entry = self.entry(id)?;
         if entry.state.outcome().is_none() {
             let what = format!("{id}, which is to be continued, has not ended");
             return Err(ApiError::new(TaskErrorCode::InvalidArguments, what));
         }
         let record = self.record(id);
         let before = PreviousTask::from_record(&entry.task.content.goal, record.as_bytes());
-        Ok((Arc::clone(&entry.task), before))
+        Ok((entry.task, before))
+    }
+
+    /// A task as it stands. No file is read with the lock held.
+    fn entry(&self, id: TaskId) -> Result<TaskEntry, ApiError> {
+        let entry = locked(&self.daemon.queue).get(id).cloned();
+        entry.ok_or_else(|| self.missing(id))
     }
 
     fn missing(&self, id: TaskId) -> ApiError {
@@ -410,10 +419,7 @@ impl Connection<'_> {
                 ));
             }
         };
-        let state = {
-            let queue = locked(&self.daemon.queue);
-            queue.get(id).ok_or_else(|| self.missing(id))?.state
-        };
+        let state = self.entry(id)?.state;
         if state.outcome().is_none() && part.0 != "log" {
             return Err(ApiError::new(
                 TaskErrorCode::NotFinished,
@@ -450,13 +456,18 @@ impl Connection<'_> {
     }
 
     fn summary(&self, id: TaskId) -> ApiResult {
-        let queue = locked(&self.daemon.queue);
-        let entry = queue.get(id).ok_or_else(|| self.missing(id))?.clone();
-        if entry.state.outcome().is_none() {
-            self.front.follow(id, &entry);
-        }
-        let position = queue.position(id);
-        drop(queue);
+        let known = {
+            let queue = locked(&self.daemon.queue);
+            let entry = queue.get(id).cloned();
+            entry
+                .inspect(|entry| {
+                    if entry.state.outcome().is_none() {
+                        self.front.follow(id, entry);
+                    }
+                })
+                .map(|entry| (entry, queue.position(id)))
+        };
+        let (entry, position) = known.ok_or_else(|| self.missing(id))?;
         let record = entry
             .state
             .outcome()

@@ -44,6 +44,8 @@ pub struct TaskEntry {
     pub last_output_ms: Option<u64>,
     /// That it is to end, and why.
     pub stop: Option<StopReason>,
+    /// Its record is being written: nothing but its end comes next.
+    pub is_closing: bool,
 }
 
 impl TaskEntry {
@@ -68,6 +70,7 @@ impl TaskEntry {
             updated_ms,
             last_output_ms: None,
             stop: None,
+            is_closing: false,
         }
     }
 
@@ -99,6 +102,8 @@ pub struct QueueBounds {
 pub struct Queue {
     bounds: QueueBounds,
     entries: HashMap<TaskId, TaskEntry>,
+    /// Those that are being accepted: looked at, and brought to the disk.
+    reserved: HashMap<TaskId, Task>,
     /// Those that wait, the next one first.
     waiting: Vec<TaskId>,
     /// When the latest submissions were accepted, as the executor's uptime.
@@ -110,6 +115,9 @@ pub struct Queue {
 pub enum Admission {
     /// It is new, and there is room.
     New,
+    /// The same submission, or one with its key, is being accepted. What it is can be told when that
+    /// is done.
+    Pending,
     /// It is this task, sent again.
     Known(TaskId),
     /// It is another name for this task.
@@ -131,6 +139,7 @@ impl Queue {
         Self {
             bounds,
             entries: HashMap::new(),
+            reserved: HashMap::new(),
             waiting: Vec::new(),
             accepted_ms: Vec::new(),
         }
@@ -140,6 +149,14 @@ impl Queue {
     pub fn admit(&self, task: &Task, uptime_ms: u64) -> Admission {
         if self.entries.contains_key(&task.id) {
             return Admission::Known(task.id);
+        }
+        let is_same = |other: &Task| {
+            other.id == task.id
+                || (task.key.is_some() && other.key == task.key)
+                || (task.key.is_none() && other.content == task.content)
+        };
+        if self.reserved.values().any(is_same) {
+            return Admission::Pending;
         }
         let same_key = |entry: &&TaskEntry| task.key.is_some() && entry.task.key == task.key;
         if let Some(entry) = self.entries.values().find(same_key) {
@@ -162,7 +179,7 @@ impl Queue {
 
     /// Why there is no room, if there is none.
     fn full(&self, uptime_ms: u64) -> Option<Admission> {
-        if self.waiting.len() >= self.bounds.queued_max {
+        if self.waiting.len() + self.reserved.len() >= self.bounds.queued_max {
             return Some(Admission::Full {
                 why: "as many tasks wait as may wait",
                 retry_after_ms: 15_000,
@@ -170,15 +187,29 @@ impl Queue {
         }
         let ends = self.accepted_ms.iter().map(|at| at + 60_000);
         let ends: Vec<u64> = ends.filter(|end| *end > uptime_ms).collect();
-        if ends.len() < TASK_SUBMISSIONS_PER_MINUTE_MAX {
+        if ends.len() + self.reserved.len() < TASK_SUBMISSIONS_PER_MINUTE_MAX {
             return None;
         }
         const { assert!(TASK_SUBMISSIONS_PER_MINUTE_MAX == 30) };
         let first = ends.into_iter().min().unwrap_or(uptime_ms);
         Some(Admission::Full {
             why: "30 tasks were accepted within the last minute, which is the most",
-            retry_after_ms: first - uptime_ms,
+            retry_after_ms: (first - uptime_ms).max(1),
         })
+    }
+
+    /// Judges a submission, and keeps its place if it is new, until it is released.
+    pub fn reserve(&mut self, task: &Task, uptime_ms: u64) -> Admission {
+        let admission = self.admit(task, uptime_ms);
+        if admission == Admission::New {
+            self.reserved.insert(task.id, task.clone());
+        }
+        admission
+    }
+
+    /// Gives back the place of a submission, which is accepted now or not at all.
+    pub fn release(&mut self, id: TaskId) {
+        self.reserved.remove(&id);
     }
 
     /// Takes in a task that was accepted at an uptime.
@@ -400,6 +431,27 @@ mod tests {
         let mut later = TaskEntry::left(shared, TaskState::Queued, 10, kept);
         later.touch(20);
         assert!(later.seq > entry.seq && entry.seq > kept);
+    }
+
+    /// Two that were looked at by git at once were both accepted.
+    #[test]
+    fn what_is_being_accepted_has_its_place_its_key_and_its_content() {
+        let mut queue = queue(&[]);
+        assert_eq!(queue.reserve(&task(1, "/a", None), 0), Admission::New);
+        for same in [task(1, "/z", None), task(2, "/a", None)] {
+            assert_eq!(queue.reserve(&same, 0), Admission::Pending);
+        }
+        assert_eq!(queue.reserve(&task(3, "/b", Some("k")), 0), Admission::New);
+        let same_key = task(4, "/c", Some("k"));
+        assert_eq!(queue.reserve(&same_key, 0), Admission::Pending);
+        assert_eq!(queue.reserve(&task(5, "/d", None), 0), Admission::New);
+        let full = queue.reserve(&task(6, "/e", None), 0);
+        assert!(matches!(full, Admission::Full { .. }));
+        for number in [1, 3] {
+            queue.release(TaskId::new(number));
+        }
+        assert_eq!(queue.reserve(&same_key, 0), Admission::New);
+        assert_eq!(queue.reserve(&task(6, "/a", None), 0), Admission::New);
     }
 
     /// A step back of the clock by an hour refused every submission for an hour.

@@ -13,6 +13,7 @@ use crate::executor::daemon::warn;
 use crate::executor::schedule::task::Task;
 use crate::executor::store::removal::remove_tree;
 use crate::executor::store::state_dir::{LOCK, StateDir, StateLine};
+use crate::executor::store::state_writer::{LineNumber, StateWriter};
 use crate::executor::store::{private_dir, private_file};
 use crate::executor::threads;
 use crate::limits::{EXPIRED_IDS_BYTES_MAX, STATE_LOCK_MS_MAX, TASK_SYNC_MS};
@@ -42,6 +43,7 @@ impl Durability {
 pub struct Journal {
     place: StateDir,
     durable: Durability,
+    states: StateWriter,
     /// Files that a thread of its own brings to the disk soon.
     later: Sender<PathBuf>,
     /// The system gives the lock back when the process ends.
@@ -81,10 +83,12 @@ impl Journal {
         let lock = options.open(root.join(LOCK)).map_err(system)?;
         own(&lock)?;
         private_file(&root.join("gitconfig")).map_err(system)?;
+        let later = syncer().map_err(system)?;
         let journal = Self {
             place: StateDir::new(root),
             durable,
-            later: syncer().map_err(system)?,
+            states: StateWriter::start(later.clone()).map_err(system)?,
+            later,
             _lock: lock,
         };
         journal.tidy().map_err(system)?;
@@ -150,17 +154,19 @@ impl Journal {
         Ok(())
     }
 
-    /// Appends a state.
-    pub fn append(&self, id: TaskId, line: StateLine) -> io::Result<()> {
-        let path = self.place.dir(id).join("state.ndjson");
-        let mut file = OpenOptions::new().append(true).open(&path)?;
-        file.write_all(line.to_json().as_bytes())?;
-        if self.durable == Durability::Power && line.state.is_final() {
-            file.sync_data()?;
-        } else {
-            self.soon(path);
-        }
-        Ok(())
+    /// The states of tasks, which are written in their order and never waited for with a lock held.
+    pub fn states(&self) -> &StateWriter {
+        &self.states
+    }
+
+    /// Hands a state over to be appended.
+    pub fn append(&self, id: TaskId, line: StateLine) -> LineNumber {
+        self.states.hand_over(self.state_file(id), line)
+    }
+
+    /// The file of a task's states.
+    fn state_file(&self, id: TaskId) -> PathBuf {
+        self.place.dir(id).join("state.ndjson")
     }
 
     /// Puts a file of a task in place whole.
@@ -182,8 +188,9 @@ impl Journal {
         }
     }
 
-    /// Removes a task's files, and keeps its name.
-    pub fn expire(&self, id: TaskId) -> io::Result<()> {
+    /// Keeps the name of a task that is past keeping, and takes its files out of the way. Tells where
+    /// they are, to be removed.
+    pub fn retire(&self, id: TaskId) -> io::Result<PathBuf> {
         let path = self.place.root().join("expired");
         let names = fs::read_to_string(&path).unwrap_or_default();
         let surplus = names.len().saturating_sub(EXPIRED_IDS_BYTES_MAX);
@@ -199,9 +206,10 @@ impl Journal {
         private_file(&new)?.write_all(format!("{kept}{id}\n").as_bytes())?;
         fs::rename(&new, &path)?;
         // It goes at once for whoever looks, and what is left of it when the executor starts again.
-        let gone = self.place.tasks().join(format!(".new-{id}"));
+        let gone = self.place.tasks().join(format!(".new-gone-{id}"));
+        remove_tree(&gone)?;
         fs::rename(self.place.dir(id), &gone)?;
-        remove_tree(&gone)
+        Ok(gone)
     }
 
     fn soon(&self, path: PathBuf) {

@@ -1,5 +1,5 @@
 //! What is kept of tasks: [`state_dir`] is the directory as anybody may read it, [`journal`] is the
-//! one who writes to it, [`log`] holds what agents and gates print, and [`removal`] takes away what
+//! one who writes to it, with [`state_writer`] for the states, [`log`] holds what agents and gates print, and [`removal`] takes away what
 //! nobody keeps any more.
 //!
 //! ```text
@@ -21,6 +21,7 @@ pub mod journal;
 pub mod log;
 pub mod removal;
 pub mod state_dir;
+pub mod state_writer;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind};

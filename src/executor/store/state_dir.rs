@@ -6,6 +6,7 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use crate::executor::schedule::queue::TaskEntry;
 use crate::executor::schedule::retention::TaskBytes;
 use crate::executor::schedule::task::Task;
 use crate::executor::store::private_file;
@@ -223,6 +224,15 @@ impl StateLine {
             state: TaskState::Queued,
             at_ms,
             seq: 0,
+        }
+    }
+
+    /// Where a task stands.
+    pub fn of(entry: &TaskEntry) -> Self {
+        Self {
+            state: entry.state,
+            at_ms: entry.updated_ms,
+            seq: entry.seq,
         }
     }
 

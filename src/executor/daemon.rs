@@ -9,7 +9,7 @@ use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Condvar, Mutex, Weak};
 use std::time::Duration;
 
-use super::api::connection::{self, Channel};
+use super::api::connection::{self, FrontIo};
 use super::api::listener::{self, Places};
 use super::api::outgoing::Outgoing;
 use super::clock::{self, Uptime};
@@ -222,7 +222,7 @@ impl Daemon {
                 listener::accept(&daemon, &listener);
             }),
             None => threads::start("front", move || {
-                let channel = Channel {
+                let io = FrontIo {
                     reader: io::stdin().lock(),
                     writer: Box::new(io::stdout()),
                     hello_by: None,
@@ -230,14 +230,14 @@ impl Daemon {
                     is_of_task: false,
                 };
                 // Nobody listens if the end has begun.
-                let _ = over.send(connection::serve(&daemon, channel));
+                let _ = over.send(connection::serve(&daemon, io));
             }),
         };
         started.map(drop)
     }
 
-    /// Waits for the next task, and begins it. That it runs is written before it does, so that it is
-    /// not begun again after a crash.
+    /// Waits for the next task, and begins it. That the task runs is written before it does, so that
+    /// it is not begun again after a crash.
     fn next(&self) -> Arc<Task> {
         let mut queue = locked(&self.queue);
         loop {

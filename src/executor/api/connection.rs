@@ -61,7 +61,7 @@ type ResultWriter = Box<dyn FnOnce(&mut ObjectWriter<'_>)>;
 type ApiResult = Result<ResultWriter, ApiError>;
 
 /// What a front is heard and answered on.
-pub struct Channel<R> {
+pub struct FrontIo<R> {
     /// What it says.
     pub reader: R,
     /// What it is told.
@@ -74,9 +74,9 @@ pub struct Channel<R> {
     pub is_of_task: bool,
 }
 
-impl<R> fmt::Debug for Channel<R> {
+impl<R> fmt::Debug for FrontIo<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Channel").finish_non_exhaustive()
+        f.debug_struct("FrontIo").finish_non_exhaustive()
     }
 }
 
@@ -97,9 +97,9 @@ struct Connection<'s> {
 /// # Errors
 ///
 /// The system gives no thread to write with. Nothing was read.
-pub fn serve(daemon: &Arc<Daemon>, channel: Channel<impl LineReader>) -> io::Result<()> {
+pub fn serve(daemon: &Arc<Daemon>, io: FrontIo<impl LineReader>) -> io::Result<()> {
     let front = Arc::new(Outgoing::default());
-    let socket = channel.socket;
+    let socket = io.socket;
     // One that is closed already needs no closing.
     let close = |socket: &Option<Arc<UnixStream>>| {
         socket
@@ -109,7 +109,7 @@ pub fn serve(daemon: &Arc<Daemon>, channel: Channel<impl LineReader>) -> io::Res
     let writing = {
         let (daemon, front, socket) = (Arc::clone(daemon), Arc::clone(&front), socket.clone());
         threads::start("front-out", move || {
-            send(&daemon, &front, channel.writer);
+            send(&daemon, &front, io.writer);
             // Whoever takes nothing is not heard any more either.
             close(&socket);
         })?
@@ -118,12 +118,12 @@ pub fn serve(daemon: &Arc<Daemon>, channel: Channel<impl LineReader>) -> io::Res
     let mut connection = Connection {
         daemon,
         front: Arc::clone(&front),
-        hello_by: channel.hello_by,
+        hello_by: io.hello_by,
         is_greeted: false,
-        is_of_task: channel.is_of_task,
+        is_of_task: io.is_of_task,
         is_nested: false,
     };
-    connection.read(channel.reader);
+    connection.read(io.reader);
     front.close();
     close(&socket);
     writing

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use crate::executor::api::connection::{self, Channel, refusal_line};
+use crate::executor::api::connection::{self, FrontIo, refusal_line};
 use crate::executor::api::lines::SocketReader;
 use crate::executor::daemon::{Daemon, warn};
 use crate::executor::run::process;
@@ -166,14 +166,14 @@ fn admit(daemon: &Arc<Daemon>, stream: UnixStream) {
 fn serve(daemon: &Arc<Daemon>, stream: &Arc<UnixStream>, is_of_task: bool) -> io::Result<()> {
     // One that takes nothing for so long would hold its place and its replies for ever.
     stream.set_write_timeout(Some(Duration::from_millis(FRONT_STALL_MS)))?;
-    let channel = Channel {
+    let io = FrontIo {
         reader: BufReader::new(SocketReader::new(Arc::clone(stream))),
         writer: Box::new(stream.try_clone()?),
         hello_by: Some(Instant::now() + Duration::from_millis(FRONT_HELLO_MS)),
         socket: Some(Arc::clone(stream)),
         is_of_task,
     };
-    connection::serve(daemon, channel)
+    connection::serve(daemon, io)
 }
 
 /// Tells a peer in one line why it is not served, if that can be done without waiting.

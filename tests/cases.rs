@@ -8,13 +8,13 @@ use std::process::Command;
 #[test]
 fn the_corpus_passes_and_every_reply_is_valid() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
-    let recording = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cases.recording.jsonl");
-    let _ = std::fs::remove_file(&recording);
-    let output = Command::new("python3")
-        .arg(folder.join("run.py"))
-        .arg("--record")
-        .arg(&recording)
-        .args(["--", env!("CARGO_BIN_EXE_rocco"), "mcp"])
+    let recording = tempfile::NamedTempFile::new().unwrap();
+    let mut command = Command::new("python3");
+    command.arg(folder.join("run.py"));
+    command.arg("--record").arg(recording.path());
+    command.args(["--", env!("CARGO_BIN_EXE_rocco"), "mcp"]);
+    // Each case has a time of its own, and the runner one for all.
+    let output = command
         .output()
         .expect("the case runner needs python3, 3.9 or newer");
     let said = String::from_utf8_lossy(&output.stdout);
@@ -26,7 +26,7 @@ fn the_corpus_passes_and_every_reply_is_valid() {
     let Some(schemas) = support::schema::schemas() else {
         return;
     };
-    let checked = support::session::check_recording(schemas, &recording);
+    let checked = support::session::check_recording(schemas, recording.path());
     assert!(
         checked.as_ref().is_ok_and(|runs| *runs > 300),
         "{checked:?}"

@@ -15,7 +15,7 @@ fn rocco(arguments: &[&str], stdin: &str) -> Output {
         .unwrap();
     // A command that reads nothing may be gone already.
     let _ = child.stdin.take().unwrap().write_all(stdin.as_bytes());
-    child.wait_with_output().unwrap()
+    support::wait::output_of(child)
 }
 
 fn text(bytes: &[u8]) -> &str {

@@ -25,14 +25,13 @@ const ALLOWED: [&str; 12] = [
 /// A package that names a file instead of a licence, or nothing, is not allowed either.
 #[test]
 fn every_licence_is_allowed() {
-    let output = Command::new(env!("CARGO"))
-        .args(["metadata", "--format-version", "1", "--locked"])
-        .args([
-            "--manifest-path",
-            concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"),
-        ])
-        .output()
-        .expect("cargo can be run");
+    let mut command = Command::new(env!("CARGO"));
+    command.args(["metadata", "--format-version", "1", "--locked"]);
+    command.args([
+        "--manifest-path",
+        concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"),
+    ]);
+    let output = support::wait::output(&mut command);
     let complained = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{complained}");
     let metadata: Value = serde_json::from_slice(&output.stdout).expect("metadata is JSON");

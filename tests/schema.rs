@@ -562,11 +562,31 @@ fn base64_is_read_with_every_length_of_padding() {
     assert_eq!(base64("Zm9v!"), None);
 }
 
-/// Checks the recording that `ROCCO_RECORDING` names, if any: the case corpus is run by its own
-/// script, which writes one with `--record`.
+/// One run that says nothing, and one whose answer has neither a result nor an error.
+const RECORDING: &str = concat!(
+    r#"{"id":"silent","stdin_b64":"","stdout_b64":""}"#,
+    "\n",
+    r#"{"id":"empty","stdin_b64":"","stdout_b64":"eyJqc29ucnBjIjoiMi4wIiwiaWQiOjd9Cg=="}"#,
+    "\n"
+);
+
+/// A recording as `tests/cases/run.py --record` writes it; `ROCCO_RECORDING` may name another one.
 #[test]
 fn a_recording_obeys_the_schemas() {
-    let (Some(schemas), Some(path)) = (schemas(), std::env::var_os("ROCCO_RECORDING")) else {
+    let Some(schemas) = schemas() else {
+        return;
+    };
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let (silent, _) = RECORDING.split_once('\n').unwrap();
+    std::fs::write(file.path(), silent).unwrap();
+    assert_eq!(check_recording(schemas, file.path()), Ok(1));
+    std::fs::write(file.path(), RECORDING).unwrap();
+    let faults = check_recording(schemas, file.path()).unwrap_err();
+    assert!(
+        faults.len() == 1 && faults[0].starts_with("empty: "),
+        "{faults:?}"
+    );
+    let Some(path) = std::env::var_os("ROCCO_RECORDING") else {
         return;
     };
     match check_recording(schemas, Path::new(&path)) {

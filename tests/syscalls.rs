@@ -1,14 +1,18 @@
 //! System calls per request, counted by strace on the real program.
 //!
-//! Where strace is not installed the counting is skipped with a word, unless ROCCO_REQUIRE_STRACE
-//! is set.
+//! Where strace is not installed the counting is left out, unless ROCCO_REQUIRE_STRACE is set.
 
 mod support;
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::{ChildStdin, ChildStdout, Command, Stdio};
+
+use support::wait::{Patient, end_of};
+use tempfile::NamedTempFile;
+
+type Stdout = BufReader<Patient<ChildStdout>>;
 
 const PING: &[u8] = b"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\"}\n";
 
@@ -47,39 +51,29 @@ fn strace_is_there() -> bool {
         .stdout(Stdio::null())
         .status()
         .is_ok();
-    assert!(
-        there || std::env::var_os("ROCCO_REQUIRE_STRACE").is_none(),
-        "strace is missing"
-    );
     if !there {
-        eprintln!("skipped: strace is not installed");
+        support::skip::leave_out("STRACE", "strace is not installed");
     }
     there
 }
 
 /// Runs a session under strace; the names of the calls between two `getppid` are not singled out,
 /// so a session of no traffic is counted beside it.
-fn calls(name: &str, session: impl FnOnce(&mut ChildStdin, &mut BufReader<ChildStdout>)) -> usize {
-    calls_with(name, &[], session)
+fn calls(session: impl FnOnce(&mut ChildStdin, &mut Stdout)) -> usize {
+    calls_with(&[], session)
 }
 
-fn calls_with(
-    name: &str,
-    options: &[&str],
-    session: impl FnOnce(&mut ChildStdin, &mut BufReader<ChildStdout>),
-) -> usize {
-    trace_of(name, options, session).lines().count()
+fn calls_with(options: &[&str], session: impl FnOnce(&mut ChildStdin, &mut Stdout)) -> usize {
+    let session = |stdin: &mut ChildStdin, stdout: &mut Stdout, _: &Path| session(stdin, stdout);
+    trace_of(options, session).lines().count()
 }
 
-fn trace_of(
-    name: &str,
-    options: &[&str],
-    session: impl FnOnce(&mut ChildStdin, &mut BufReader<ChildStdout>),
-) -> String {
-    let trace = trace(name);
+/// The trace of a session, which is told where it is written.
+fn trace_of(options: &[&str], session: impl FnOnce(&mut ChildStdin, &mut Stdout, &Path)) -> String {
+    let trace = NamedTempFile::new().unwrap();
     let mut child = Command::new("strace")
         .args(["-qq", "-e", "signal=none", "-o"])
-        .arg(&trace)
+        .arg(trace.path())
         .args([env!("CARGO_BIN_EXE_rocco"), "mcp"])
         .args(options)
         .stdin(Stdio::piped())
@@ -87,23 +81,18 @@ fn trace_of(
         .spawn()
         .unwrap();
     let mut stdin = child.stdin.take().unwrap();
-    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut stdout = BufReader::new(Patient(child.stdout.take().unwrap()));
     // The first reply is behind all that a start needs.
     ping(&mut stdin, &mut stdout);
-    session(&mut stdin, &mut stdout);
+    session(&mut stdin, &mut stdout, trace.path());
     drop(stdin);
-    assert!(child.wait().unwrap().success());
-    std::fs::read_to_string(trace).unwrap()
-}
-
-fn trace(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.strace"))
+    assert!(end_of(&mut child).success());
+    std::fs::read_to_string(trace.path()).unwrap()
 }
 
 /// How many calls were written down so far.
-fn traced(name: &str) -> usize {
-    let text = std::fs::read_to_string(trace(name));
-    text.unwrap().lines().count()
+fn traced(trace: &Path) -> usize {
+    std::fs::read_to_string(trace).unwrap().lines().count()
 }
 
 /// How often each call occurs in a trace. A wait that brings no word of the input, which is
@@ -118,14 +107,14 @@ fn by_name(trace: &str) -> BTreeMap<&str, isize> {
     names
 }
 
-fn ping(stdin: &mut ChildStdin, stdout: &mut BufReader<ChildStdout>) {
+fn ping(stdin: &mut ChildStdin, stdout: &mut Stdout) {
     stdin.write_all(PING).unwrap();
     let mut line = String::new();
     stdout.read_line(&mut line).unwrap();
     assert!(line.ends_with("\"result\":{}}\n"), "{line}");
 }
 
-fn exchange(stdin: &mut ChildStdin, stdout: &mut BufReader<ChildStdout>, request: &str) {
+fn exchange(stdin: &mut ChildStdin, stdout: &mut Stdout, request: &str) {
     stdin.write_all(request.as_bytes()).unwrap();
     let mut line = String::new();
     stdout.read_line(&mut line).unwrap();
@@ -147,12 +136,12 @@ fn a_request_takes_a_wait_a_read_and_a_write() {
     const REQUESTS: usize = 500;
     let line_of = |frame: &str| format!("{{\"jsonrpc\":\"2.0\",\"id\":7,{frame}}}\n");
     let opening = line_of(FRAMES[1].1);
-    let idle_trace = trace_of("idle", &[], |stdin, stdout| {
+    let idle_trace = trace_of(&[], |stdin, stdout, _| {
         exchange(stdin, stdout, &opening);
     });
     let idle = by_name(&idle_trace);
     for (kind, frame) in FRAMES {
-        let busy_trace = trace_of(kind, &[], |stdin, stdout| {
+        let busy_trace = trace_of(&[], |stdin, stdout, _| {
             exchange(stdin, stdout, &opening);
             for _ in 0..REQUESTS {
                 exchange(stdin, stdout, &line_of(frame));
@@ -181,8 +170,8 @@ fn requests_of_one_write_share_a_read_and_a_write() {
         return;
     }
     const REQUESTS: usize = 64;
-    let idle = calls("idle-burst", |_, _| {});
-    let burst = calls("burst", |stdin, stdout| {
+    let idle = calls(|_, _| {});
+    let burst = calls(|stdin, stdout| {
         stdin.write_all(&PING.repeat(REQUESTS)).unwrap();
         for _ in 0..REQUESTS {
             stdout.read_line(&mut String::new()).unwrap();
@@ -213,7 +202,7 @@ const SUBMIT: &[u8] = concat!(
 )
 .as_bytes();
 
-fn submit(stdin: &mut ChildStdin, stdout: &mut BufReader<ChildStdout>) {
+fn submit(stdin: &mut ChildStdin, stdout: &mut Stdout) {
     stdin.write_all(SUBMIT).unwrap();
     let mut line = String::new();
     stdout.read_line(&mut line).unwrap();
@@ -228,8 +217,8 @@ fn a_submit_takes_seven_calls() {
         return;
     }
     const SUBMITS: usize = 200;
-    let one = calls_with("one-submit", &EXECUTOR, submit);
-    let many = calls_with("submits", &EXECUTOR, |stdin, stdout| {
+    let one = calls_with(&EXECUTOR, submit);
+    let many = calls_with(&EXECUTOR, |stdin, stdout| {
         for _ in 0..=SUBMITS {
             submit(stdin, stdout);
         }
@@ -248,13 +237,12 @@ fn a_server_with_an_idle_executor_rests() {
     if !strace_is_there() {
         return;
     }
-    const NAME: &str = "idle-executor";
-    calls_with(NAME, &EXECUTOR, |stdin, stdout| {
+    trace_of(&EXECUTOR, |stdin, stdout, trace| {
         submit(stdin, stdout);
         let rests = (0..60).any(|_| {
-            let before = traced(NAME);
+            let before = traced(trace);
             std::thread::sleep(std::time::Duration::from_secs(1));
-            traced(NAME) == before
+            traced(trace) == before
         });
         assert!(rests, "a call in each of 60 seconds");
     });

@@ -210,7 +210,7 @@ fn serve(stdin: &str) -> Result<String, String> {
             "still running {DEADLINE:?} after the end of its input"
         ));
     };
-    let status = server.wait().map_err(|error| error.to_string())?;
+    let status = support::wait::end_of(&mut server);
     if !status.success() {
         return Err(format!("ended with {status}"));
     }

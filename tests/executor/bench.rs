@@ -2,17 +2,18 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write};
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
-/// Nothing that is waited for takes longer, however busy the machine is.
-const PATIENCE: Duration = Duration::from_secs(240);
+use crate::support::wait::{Patient, end_of, output, signal};
+
+pub(crate) use crate::support::wait::wait_for;
 
 pub const FINAL: [&str; 6] = [
     "succeeded",
@@ -40,33 +41,25 @@ pub fn script(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// Waits until something is there.
-pub fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let started = Instant::now();
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(started.elapsed() < PATIENCE, "waited in vain for {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
 /// A folder with a repository `repo`, and everything that a test needs.
 pub struct Bench {
     pub root: PathBuf,
     pub repo: PathBuf,
+    _folder: TempDir,
 }
 
 impl Bench {
     pub fn new(name: &str) -> Self {
-        let number = NUMBER.fetch_add(1, Ordering::SeqCst);
-        let place = std::env::temp_dir().canonicalize().unwrap();
-        let root = place.join(format!("rocco-{name}-{}-{number}", std::process::id()));
-        fs::DirBuilder::new().mode(0o700).create(&root).unwrap();
+        let folder = tempfile::Builder::new()
+            .prefix(&format!("rocco-{name}-"))
+            .permissions(fs::Permissions::from_mode(0o700))
+            .tempdir()
+            .unwrap();
+        let root = folder.path().canonicalize().unwrap();
         let bench = Self {
             repo: root.join("repo"),
             root,
+            _folder: folder,
         };
         bench.add_repo("repo");
         bench
@@ -141,7 +134,7 @@ impl Bench {
         let mut child = command.spawn().unwrap();
         let mut front = Front::silent(
             Box::new(child.stdin.take().unwrap()),
-            Box::new(child.stdout.take().unwrap()),
+            Box::new(Patient(child.stdout.take().unwrap())),
         );
         front.greet();
         Executor {
@@ -155,7 +148,7 @@ impl Bench {
         let mut child = command.spawn().unwrap();
         let mut front = Front::silent(
             Box::new(child.stdin.take().unwrap()),
-            Box::new(child.stdout.take().unwrap()),
+            Box::new(Patient(child.stdout.take().unwrap())),
         );
         let client = json!({"name": "bench", "version": "1"});
         let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {},
@@ -209,12 +202,15 @@ impl Bench {
     /// One that has not said hello.
     pub fn silent_front(&self) -> Front {
         let stream = UnixStream::connect(self.socket()).unwrap();
-        Front::silent(Box::new(stream.try_clone().unwrap()), Box::new(stream))
+        Front::silent(
+            Box::new(stream.try_clone().unwrap()),
+            Box::new(Patient(stream)),
+        )
     }
 
     /// Runs an executor to its end, which comes by itself.
     pub fn refused(&self, flags: &[&str]) -> Output {
-        self.command(flags).stdin(Stdio::null()).output().unwrap()
+        output(&mut self.command(flags))
     }
 
     /// `rocco task`.
@@ -225,7 +221,7 @@ impl Bench {
             .arg("--state")
             .arg(self.path("state"))
             .args(words);
-        command.output().unwrap()
+        output(&mut command)
     }
 
     pub fn task_dir(&self, id: &str) -> PathBuf {
@@ -256,15 +252,6 @@ impl Bench {
     }
 }
 
-impl Drop for Bench {
-    fn drop(&mut self) {
-        if !std::thread::panicking() {
-            // What a test leaves behind does no harm.
-            let _ = fs::remove_dir_all(&self.root);
-        }
-    }
-}
-
 /// Whether a process has not ended.
 pub fn lives(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
@@ -279,12 +266,7 @@ pub fn wait_for_end(pids: &[u32]) {
 }
 
 pub fn git(repo: &Path, words: &[&str]) -> String {
-    let output = Command::new("git")
-        .arg("-C")
-        .arg(repo)
-        .args(words)
-        .output()
-        .unwrap();
+    let output = output(Command::new("git").arg("-C").arg(repo).args(words));
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "git {words:?}: {said}");
     String::from_utf8(output.stdout)
@@ -302,19 +284,18 @@ pub struct Executor {
 impl Executor {
     pub fn kill(&mut self) {
         self.child.kill().unwrap();
-        self.child.wait().unwrap();
+        end_of(&mut self.child);
     }
 
     pub fn terminate(&mut self) {
-        let pid = self.child.id().to_string();
-        assert!(Command::new("kill").arg(pid).status().unwrap().success());
-        assert_eq!(self.child.wait().unwrap().code(), Some(0));
+        signal(self.child.id(), libc::SIGTERM);
+        assert_eq!(end_of(&mut self.child).code(), Some(0));
     }
 
     /// Closes its input, and waits for its end.
     pub fn close(&mut self) {
         self.front = None;
-        assert_eq!(self.child.wait().unwrap().code(), Some(0));
+        assert_eq!(end_of(&mut self.child).code(), Some(0));
     }
 }
 

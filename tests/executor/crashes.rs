@@ -6,6 +6,7 @@ use std::io::Write as _;
 use serde_json::json;
 
 use super::bench::{Bench, git, new_id, task, task_with, wait_for_end};
+use crate::support::wait::wait_for;
 
 #[test]
 fn a_task_that_waits_waits_again_and_one_that_ran_is_interrupted() {
@@ -137,7 +138,7 @@ fn a_child_of_a_server_ends_with_it_and_its_task_is_interrupted() {
         let pids = bench.show(&name);
         let goal = format!("daemon {pids}\nstubborn {pids}");
         let arguments = json!({"goal": goal, "repo": bench.repo, "acceptance": ["it is done"]});
-        let submitted = super::bench::wait_for("the executor before", || {
+        let submitted = wait_for("the executor before", || {
             let answer = server.tool("larry_submit_task", arguments.clone());
             answer["task_id"].is_string().then_some(answer)
         });
@@ -149,7 +150,7 @@ fn a_child_of_a_server_ends_with_it_and_its_task_is_interrupted() {
         }
         wait_for_end(&pids);
         let mut next = client();
-        let status = super::bench::wait_for("the record", || {
+        let status = wait_for("the record", || {
             let id = &submitted["task_id"];
             let status = next.tool("larry_task_status", json!({"task_id": id}));
             status["state"].is_string().then_some(status)
@@ -240,7 +241,7 @@ fn a_record_past_its_keep_time_is_told_as_expired() {
     let old = "{\"at\":\"2019-12-01T09:00:00.000Z\",\"state\":\"succeeded\"}\n";
     fs::write(&states, old).unwrap();
     let mut next = bench.child(&[]);
-    let code = super::bench::wait_for("expiry", || {
+    let code = wait_for("expiry", || {
         let answer = next.call("task/get", json!({"task_id": id, "part": "summary"}));
         answer["error"]["data"]["code"].as_str().map(str::to_owned)
     });

@@ -8,6 +8,8 @@ use std::os::unix::net::UnixStream;
 use serde_json::{Value, json};
 
 use super::bench::{Bench, Front, mode, new_id, task, task_with};
+use crate::support::skip::leave_out;
+use crate::support::wait::{Patient, end_of, output, wait_for};
 
 fn code(front: &mut Front, task: Value) -> String {
     let answer = front.call("task/submit", task);
@@ -114,15 +116,9 @@ fn without_a_word_only_the_repository_of_the_start_is_allowed() {
         command.stdout(std::process::Stdio::piped());
         command
     };
-    let none = start(&bench.root, &bench.root)
-        .stdin(std::process::Stdio::null())
-        .output()
-        .unwrap();
+    let none = output(&mut start(&bench.root, &bench.root));
     assert_eq!(none.status.code(), Some(1));
-    let home = start(&bench.repo, &bench.repo)
-        .stdin(std::process::Stdio::null())
-        .output()
-        .unwrap();
+    let home = output(&mut start(&bench.repo, &bench.repo));
     assert_eq!(home.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&home.stderr).contains("--allow-repo"));
     let mut command = start(&bench.repo.join("src"), &bench.root);
@@ -182,7 +178,7 @@ fn a_front_that_errs_is_answered_and_one_that_babbles_is_left() {
     assert_eq!(executor.summary(&running)["task_id"], json!(running));
     executor.say("[]");
     executor.hear_to_the_end();
-    assert_eq!(executor.child.wait().unwrap().code(), Some(0));
+    assert_eq!(end_of(&mut executor.child).code(), Some(0));
 }
 
 #[test]
@@ -251,18 +247,10 @@ fn a_socket_that_was_left_is_replaced_and_one_that_others_reach_is_refused() {
     assert!(link.is_symlink() && fs::read(&precious).unwrap() == b"precious");
     let public = bench.path("public");
     fs::create_dir(&public).unwrap();
-    std::process::Command::new("chmod")
-        .arg("755")
-        .arg(&public)
-        .status()
-        .unwrap();
+    fs::set_permissions(&public, fs::Permissions::from_mode(0o755)).unwrap();
     let state = bench.path("shared");
     fs::create_dir(&state).unwrap();
-    std::process::Command::new("chmod")
-        .arg("777")
-        .arg(&state)
-        .status()
-        .unwrap();
+    fs::set_permissions(&state, fs::Permissions::from_mode(0o777)).unwrap();
     let refused = bench.refused(&["--state", &state.to_string_lossy()]);
     assert_eq!(refused.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&refused.stderr).contains("mode 0700"));
@@ -277,7 +265,7 @@ fn a_socket_that_was_left_is_replaced_and_one_that_others_reach_is_refused() {
 fn another_user_is_not_heard() {
     // SAFETY: geteuid(2) takes nothing and cannot fail.
     if unsafe { libc::geteuid() } != 0 {
-        println!("skipped: only root can act as another user");
+        leave_out("ROOT", "only root can act as another user");
         return;
     }
     let bench = Bench::new("stranger");
@@ -296,7 +284,7 @@ fn another_user_is_not_heard() {
         let mut line = String::new();
         // Whoever is not heard may find the socket closed before having written.
         let _ = stream.write_all(format!("{hello}\n").as_bytes());
-        let _ = BufReader::new(stream).read_line(&mut line);
+        let _ = BufReader::new(Patient(stream)).read_line(&mut line);
         line
     };
     assert!(ask().contains("rocco-exec/1"));
@@ -331,7 +319,7 @@ fn a_client_submits_through_the_server_and_sees_the_record() {
         .as_str()
         .unwrap_or_else(|| panic!("{submitted}"))
         .to_owned();
-    let status = super::bench::wait_for("the record", || {
+    let status = wait_for("the record", || {
         let status = client.tool("larry_task_status", json!({"task_id": id, "wait_s": 5}));
         (status["state"] == "succeeded").then_some(status)
     });

@@ -5,7 +5,8 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::json;
 
-use super::bench::{Bench, Executor, wait_for};
+use super::bench::{Bench, Executor};
+use crate::support::wait::wait_for;
 
 /// Makes a task look as if it had ended years ago.
 fn age(bench: &Bench, id: &str) {

@@ -5,6 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::bench::{Bench, git, new_id, task, task_with};
+use crate::support::wait::output;
 
 #[test]
 fn a_task_is_done_in_a_clone_and_its_result_is_a_ref() {
@@ -544,7 +545,7 @@ fn the_quick_start_of_the_readme_is_true() {
         command.env(format!("GIT_{who}_NAME"), "A User");
         command.env(format!("GIT_{who}_EMAIL"), "user@localhost");
     }
-    let output = command.output().unwrap();
+    let output = output(&mut command);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
     let came = fs::read_to_string(bench.path("shown")).unwrap();

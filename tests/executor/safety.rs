@@ -1,35 +1,24 @@
 //! What an agent must not reach, and what it must not make others run.
 
 use std::fs;
-use std::os::unix::fs::symlink;
-use std::process::Command;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::process::{Command, Stdio};
 
 use serde_json::json;
 
 use super::bench::{Bench, git, new_id, task, task_with};
+use crate::support::skip::leave_out;
+use crate::support::wait::{output, wait_for};
 
-/// Nobody else can use it: it is there, or the test says that it was left out.
+/// Whether there is a sandbox, or the tests that need one are left out.
 fn sandbox_works() -> bool {
-    let works = Command::new("bwrap")
-        .args([
-            "--ro-bind",
-            "/",
-            "/",
-            "--dev",
-            "/dev",
-            "--proc",
-            "/proc",
-            "--unshare-pid",
-        ])
-        .args(["--unshare-net", "--", "/bin/true"])
-        .output()
-        .is_ok_and(|output| output.status.success());
+    let mut command = Command::new("bwrap");
+    command.args(["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]);
+    command.args(["--unshare-pid", "--unshare-net", "--", "/bin/true"]);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let works = command.status().is_ok_and(|status| status.success());
     if !works {
-        assert!(
-            std::env::var_os("ROCCO_REQUIRE_BWRAP").is_none(),
-            "bwrap does not work"
-        );
-        println!("skipped: bwrap does not work here");
+        leave_out("BWRAP", "bwrap does not work here");
     }
     works
 }
@@ -83,14 +72,7 @@ fn hooks_and_monitors_of_the_user_are_not_run_by_a_task() {
         format!("#!/bin/sh\necho ran >> {}\n", marker.display()),
     )
     .unwrap();
-    assert!(
-        Command::new("chmod")
-            .arg("755")
-            .arg(&script)
-            .status()
-            .unwrap()
-            .success()
-    );
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
     let shown = script.to_string_lossy();
     for hook in [
         "reference-transaction",
@@ -279,11 +261,7 @@ fn gates_are_defined_outside_of_what_tasks_may_change() {
             .arg(&bench.repo)
             .arg("--gates")
             .arg(gates);
-        command
-            .args(["--", "true"])
-            .stdin(std::process::Stdio::null())
-            .output()
-            .unwrap()
+        output(command.args(["--", "true"]))
     };
     let output = refused(&inside);
     assert_eq!(output.status.code(), Some(1));
@@ -347,7 +325,7 @@ fn the_sandbox_keeps_an_agent_in_its_clone_and_a_gate_off_the_network() {
     // The end of the executor is the end of all that is in it.
     let id = executor.start(&bench.repo, "daemon pids\nsleep 3600");
     let pids = bench.task_dir(&id).join("work/pids");
-    super::bench::wait_for("the agent", || pids.exists().then_some(()));
+    wait_for("the agent", || pids.exists().then_some(()));
     let before = processes_of(&id);
     assert!(before.len() >= 2, "{before:?}");
     executor.kill();

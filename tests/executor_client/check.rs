@@ -3,16 +3,13 @@
 use std::os::fd::AsRawFd as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 
-use super::front::{ExecutorAddr, Place};
+use super::front::{ExecutorAddr, Place, WAYS};
+use crate::support::wait::output;
 
 /// What it prints, and whether it is content.
 fn check(place: &Place, options: &[String]) -> (String, bool) {
     let mut command = place.command(env!("CARGO_BIN_EXE_rocco"));
-    let output = command
-        .args(["mcp", "--check"])
-        .args(options)
-        .output()
-        .unwrap();
+    let output = output(command.args(["mcp", "--check"]).args(options));
     assert!(output.stderr.is_empty(), "{output:?}");
     let code = output.status.code();
     assert!(matches!(code, Some(0 | 1)), "{output:?}");
@@ -23,7 +20,7 @@ fn check(place: &Place, options: &[String]) -> (String, bool) {
 fn a_good_executor_is_shown() {
     let mut place = Place::new();
     place.start_daemon("");
-    for way in [ExecutorAddr::Child, ExecutorAddr::Socket] {
+    for way in WAYS {
         let (said, well) = check(&place, &place.options(way, ""));
         assert!(well, "{said}");
         for line in [
@@ -40,30 +37,37 @@ fn a_good_executor_is_shown() {
     place.nothing_is_left();
 }
 
+/// Those that say nothing are waited for side by side.
 #[test]
 fn a_bad_executor_is_named_with_the_reason() {
-    for (modes, words) in [
-        ("wrong-protocol", "rocco-exec/2"),
-        ("nameless", "does not name it"),
-        ("refuses-hello", "not today"),
-        ("no-hello", "cannot be talked to"),
-        ("exit", "cannot be talked to"),
-    ] {
-        for way in [ExecutorAddr::Child, ExecutorAddr::Socket] {
-            let mut place = Place::new();
-            if way == ExecutorAddr::Socket {
-                place.start_daemon(modes);
+    std::thread::scope(|scope| {
+        for (modes, words) in [
+            ("wrong-protocol", "rocco-exec/2"),
+            ("nameless", "does not name it"),
+            ("refuses-hello", "not today"),
+            ("no-hello", "cannot be talked to"),
+            ("exit", "cannot be talked to"),
+        ] {
+            for way in WAYS {
+                scope.spawn(move || named_with_the_reason(modes, words, way));
             }
-            let (said, well) = check(&place, &place.options(way, modes));
-            assert!(
-                !well && said.contains("FAILED") && said.contains(words),
-                "{modes}: {said}"
-            );
-            let steers = |character: char| character.is_control() && character != '\n';
-            assert!(!said.contains(steers), "{said:?}");
-            place.nothing_is_left();
         }
+    });
+}
+
+fn named_with_the_reason(modes: &str, words: &str, way: ExecutorAddr) {
+    let mut place = Place::new();
+    if way == ExecutorAddr::Socket {
+        place.start_daemon(modes);
     }
+    let (said, well) = check(&place, &place.options(way, modes));
+    assert!(
+        !well && said.contains("FAILED") && said.contains(words),
+        "{modes}: {said}"
+    );
+    let steers = |character: char| character.is_control() && character != '\n';
+    assert!(!said.contains(steers), "{said:?}");
+    place.nothing_is_left();
 }
 
 #[test]

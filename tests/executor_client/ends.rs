@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::front::{ExecutorAddr, Front, NEWEST, Place, ROCCO, WAYS, signal, wait_until};
+use super::front::{ExecutorAddr, Front, NEWEST, Place, ROCCO, WAYS};
+use crate::support::wait::{signal, wait_until};
 
 /// What an executor is doing when the end comes.
 const SCENES: [&str; 6] = ["idle", "greeted", "waited on", "silent", "deaf", "stubborn"];
@@ -45,17 +46,22 @@ fn scene(place: &mut Place, way: ExecutorAddr, scene: &str) -> Front {
 fn every_end_is_clean() {
     for way in WAYS {
         for what in SCENES {
-            for end in ["INT", "TERM", "HUP", "EOF"] {
+            for end in [
+                Some(libc::SIGINT),
+                Some(libc::SIGTERM),
+                Some(libc::SIGHUP),
+                None,
+            ] {
                 let mut place = Place::new();
                 let mut front = scene(&mut place, way, what);
                 let start = Instant::now();
                 match end {
-                    "EOF" => front.close_input(),
-                    name => signal(front.id(), name),
+                    None => front.close_input(),
+                    Some(number) => signal(front.id(), number),
                 }
                 let silent_call = front.ended_well();
-                println!("{way:?} {what} {end}: {:?}", start.elapsed());
-                let owed = end == "EOF" && matches!(what, "waited on" | "silent" | "deaf");
+                println!("{way:?} {what} {end:?}: {:?}", start.elapsed());
+                let owed = end.is_none() && matches!(what, "waited on" | "silent" | "deaf");
                 assert!(
                     !owed || silent_call,
                     "{way:?} {what}: a call was not answered"
@@ -92,7 +98,7 @@ fn kill(way: ExecutorAddr, victim: Victim, state: &str) {
     }
     front.await_state(&task, state);
     match (victim, way) {
-        (Victim::Executor, ExecutorAddr::Child) => signal(place.child(), "KILL"),
+        (Victim::Executor, ExecutorAddr::Child) => signal(place.child(), libc::SIGKILL),
         (Victim::Executor, ExecutorAddr::Socket) => {
             place.kill_daemon();
             place.start_daemon("");
@@ -155,7 +161,7 @@ fn a_wait_survives_the_death_of_its_executor() {
         let id = front.begin("larry_task_status", json!({"task_id": task, "wait_s": 45}));
         place.wait_for("task/get", gets + 1);
         match way {
-            ExecutorAddr::Child => signal(place.child(), "KILL"),
+            ExecutorAddr::Child => signal(place.child(), libc::SIGKILL),
             ExecutorAddr::Socket => {
                 place.kill_daemon();
                 place.start_daemon("");
@@ -179,7 +185,7 @@ fn nobody_is_started_unasked() {
     let mut place = Place::new();
     let mut front = place.front(ExecutorAddr::Child, "", NEWEST);
     front.submit_surely("stay running");
-    signal(place.child(), "KILL");
+    signal(place.child(), libc::SIGKILL);
     wait_until("the child is gone", || place.processes().len() == 1);
     std::thread::sleep(Duration::from_millis(500));
     front.serves_others();
@@ -203,8 +209,9 @@ fn a_child_that_does_not_die_holds_nobody() {
     let mut place = Place::new();
     let mut front = place.front(ExecutorAddr::Child, "held", NEWEST);
     let task = front.submit_surely("stay running");
+    front.await_state(&task, "running");
     let (executor, tracer) = held(&place);
-    signal(executor, "KILL");
+    signal(executor, libc::SIGKILL);
     // The next one is not started before the last one has gone.
     let starts = place.count("start");
     for _ in 0..3 {
@@ -212,7 +219,7 @@ fn a_child_that_does_not_die_holds_nobody() {
         front.serves_others();
     }
     assert_eq!(place.count("start"), starts);
-    signal(tracer, "KILL");
+    signal(tracer, libc::SIGKILL);
     assert_eq!(front.status_surely(&task, 0)["state"], "interrupted");
     front.close();
     place.nothing_is_left();
@@ -226,7 +233,7 @@ fn a_child_that_does_not_die_does_not_hold_the_end() {
     let (_, tracer) = held(&place);
     front.close_input();
     front.ended_well();
-    signal(tracer, "KILL");
+    signal(tracer, libc::SIGKILL);
     place.nothing_is_left();
 }
 
@@ -237,7 +244,7 @@ fn a_child_that_was_killed_is_no_zombie() {
     let mut front = place.front(ExecutorAddr::Child, "", NEWEST);
     front.submit_surely("stay running");
     let child = place.child();
-    signal(child, "KILL");
+    signal(child, libc::SIGKILL);
     wait_until("its number is free", || {
         !std::fs::exists(format!("/proc/{child}")).unwrap()
     });
@@ -254,7 +261,8 @@ fn a_child_that_the_system_has_waited_for_is_followed_by_the_next() {
     command.args(place.options(ExecutorAddr::Child, ""));
     let mut front = Front::start(command, NEWEST);
     let task = front.submit_surely("stay running");
-    signal(place.child(), "KILL");
+    front.await_state(&task, "running");
+    signal(place.child(), libc::SIGKILL);
     front.await_state(&task, "interrupted");
     front.close();
     place.nothing_is_left();

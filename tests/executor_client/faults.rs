@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::front::{ExecutorAddr, NEWEST, Place, WAYS};
+use crate::support::wait::{signal, wait_until};
 
 /// A line that is wrong here and there does no harm, and the third on a connection costs it. What
 /// was asked is asked again on the next.
@@ -117,39 +118,46 @@ fn an_answer_that_is_late_does_no_harm() {
     front.close();
 }
 
-/// An executor that is there and never answers, reads nothing, or leaves at once.
+/// An executor that is there and never answers, reads nothing, or leaves at once. They are waited
+/// for side by side.
 #[test]
 fn silence_costs_a_typed_error() {
-    for (modes, codes) in [
-        ("deaf", &["executor_timeout"][..]),
-        (
-            "hello-exit",
-            &["executor_not_connected", "executor_timeout"],
-        ),
-        (
-            "closes-output",
-            &["executor_not_connected", "executor_timeout"],
-        ),
-        (
-            "grandchild",
-            &["executor_not_connected", "executor_timeout"],
-        ),
-        ("grandchild ignores-term", &["executor_timeout"]),
-    ] {
-        let mut place = Place::new();
-        let mut front = place.front(ExecutorAddr::Child, modes, NEWEST);
-        for _ in 0..2 {
-            let id = front.begin_submit("finish");
-            front.serves_others();
-            let said = front.answer(id);
-            assert!(
-                codes.contains(&said["code"].as_str().unwrap()),
-                "{modes}: {said}"
-            );
+    std::thread::scope(|scope| {
+        for (modes, codes) in [
+            ("deaf", &["executor_timeout"][..]),
+            (
+                "hello-exit",
+                &["executor_not_connected", "executor_timeout"],
+            ),
+            (
+                "closes-output",
+                &["executor_not_connected", "executor_timeout"],
+            ),
+            (
+                "grandchild",
+                &["executor_not_connected", "executor_timeout"],
+            ),
+            ("grandchild ignores-term", &["executor_timeout"]),
+        ] {
+            scope.spawn(move || costs_a_typed_error(modes, codes));
         }
-        front.close();
-        place.nothing_is_left();
+    });
+}
+
+fn costs_a_typed_error(modes: &str, codes: &[&str]) {
+    let mut place = Place::new();
+    let mut front = place.front(ExecutorAddr::Child, modes, NEWEST);
+    for _ in 0..2 {
+        let id = front.begin_submit("finish");
+        front.serves_others();
+        let said = front.answer(id);
+        assert!(
+            codes.contains(&said["code"].as_str().unwrap()),
+            "{modes}: {said}"
+        );
     }
+    front.close();
+    place.nothing_is_left();
 }
 
 /// It has ended, and something that it has started holds its pipe open.
@@ -158,7 +166,7 @@ fn an_executor_is_known_to_have_ended_though_its_pipe_is_held() {
     let mut place = Place::new();
     let mut front = place.front(ExecutorAddr::Child, "grandchild session", NEWEST);
     // It is started again, though no end of its pipe is ever read.
-    super::front::wait_until("a second start", || {
+    wait_until("a second start", || {
         let said = front.submit("finish");
         let codes = ["executor_not_connected", "executor_timeout"];
         assert!(codes.contains(&said["code"].as_str().unwrap()), "{said}");
@@ -167,12 +175,12 @@ fn an_executor_is_known_to_have_ended_though_its_pipe_is_held() {
     front.close();
     // What has made itself a session of its own is not the front's to end. It may be on its way to
     // become what it is.
-    super::front::wait_until("nothing but sleep is left", || {
+    wait_until("nothing but sleep is left", || {
         let mut left = place.processes().into_iter();
         left.all(|(_, line)| line.starts_with("sleep"))
     });
     for (process, _) in place.processes() {
-        super::front::signal(process, "KILL");
+        signal(process, libc::SIGKILL);
     }
     place.nothing_is_left();
 }

@@ -2,19 +2,17 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
+use tempfile::TempDir;
 
 use crate::support::schema::{STATELESS, schemas};
 use crate::support::session::replies_of;
-
-/// Nothing that a test waits for takes a hundredth of it. What has not come by then never comes.
-const PATIENCE: Duration = Duration::from_secs(300);
+use crate::support::wait::{PATIENCE, end_of, signal, wait_until};
 
 pub(crate) const ROCCO: &str = env!("CARGO_BIN_EXE_rocco");
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/executor_client");
@@ -33,9 +31,9 @@ pub(crate) const WAYS: [ExecutorAddr; 2] = [ExecutorAddr::Child, ExecutorAddr::S
 
 /// A folder of a test's own, with the journal of its executors.
 pub(crate) struct Place {
-    folder: PathBuf,
     mark: String,
     daemon: Option<Child>,
+    folder: TempDir,
 }
 
 impl Place {
@@ -43,17 +41,16 @@ impl Place {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let mark = format!("rocco-port-{}-{number}", std::process::id());
-        let folder = std::env::temp_dir().join(&mark);
-        fs::create_dir_all(&folder).unwrap();
+        let folder = tempfile::Builder::new().prefix("rocco-").tempdir();
         Self {
-            folder,
             mark,
             daemon: None,
+            folder: folder.unwrap(),
         }
     }
 
     pub(crate) fn path(&self, name: &str) -> String {
-        self.folder.join(name).display().to_string()
+        self.folder.path().join(name).display().to_string()
     }
 
     /// A command whose processes can be found by the mark of this place.
@@ -86,7 +83,7 @@ impl Place {
     pub(crate) fn kill_daemon(&mut self) {
         let mut daemon = self.daemon.take().unwrap();
         daemon.kill().unwrap();
-        daemon.wait().unwrap();
+        end_of(&mut daemon);
     }
 
     /// The options by which a server reaches its executor.
@@ -186,27 +183,9 @@ impl Drop for Place {
         }
         // After a test that has failed.
         for (process, _) in self.processes() {
-            signal(process, "KILL");
+            signal(process, libc::SIGKILL);
         }
-        let _ = fs::remove_dir_all(&self.folder);
     }
-}
-
-/// Looks again and again, since what is waited for has no event.
-pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
-    let start = std::time::Instant::now();
-    while !holds() {
-        assert!(start.elapsed() < PATIENCE, "never: {what}");
-        std::thread::sleep(Duration::from_millis(2));
-    }
-}
-
-/// Sends a signal to a process.
-pub(crate) fn signal(process: u32, name: &str) {
-    let sent = Command::new("kill")
-        .args(["-s", name, &process.to_string()])
-        .status();
-    assert!(sent.is_ok());
 }
 
 /// How the client speaks.
@@ -537,7 +516,7 @@ impl Front {
             let line: Value = serde_json::from_slice(&line).unwrap();
             answered |= line["id"] == self.next_id;
         }
-        let status = self.child.wait().unwrap();
+        let status = end_of(&mut self.child);
         assert!(status.success(), "{status}");
         self.check();
         answered
@@ -546,7 +525,7 @@ impl Front {
     /// Kills it, and checks what was said before.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
-        self.child.wait().unwrap();
+        end_of(&mut self.child);
         self.check();
     }
 

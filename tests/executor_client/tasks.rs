@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::front::{Era, ExecutorAddr, Front, NEWEST, Place, TASKS};
 use super::support::schema::STATELESS;
+use crate::support::wait::wait_until;
 
 const UNKNOWN: &str = "tsk_00000000000000000000000000";
 
@@ -170,7 +171,7 @@ fn a_task_stays_working_while_its_executor_is_away() {
         assert_eq!(said["status"], "working", "{said}");
     }
     // The front may not have heard of the end yet when it was asked first.
-    super::front::wait_until("the executor is known to be away", || {
+    wait_until("the executor is known to be away", || {
         let message = get(&mut front, &task)["statusMessage"].clone();
         let message = message.as_str().unwrap().to_owned();
         message.contains("socket") || message.contains("ended the connection")
@@ -179,7 +180,7 @@ fn a_task_stays_working_while_its_executor_is_away() {
     let refused = stranger.request("tasks/get", json!({"taskId": task}));
     assert_eq!(refused["error"]["code"], -32603, "{refused}");
     place.start_daemon("");
-    super::front::wait_until("the executor is asked again", || {
+    wait_until("the executor is asked again", || {
         get(&mut front, &task)["status"] == "completed"
     });
     let said = get(&mut front, &task);

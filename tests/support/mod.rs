@@ -4,4 +4,6 @@
 
 pub(crate) mod schema;
 pub(crate) mod session;
+pub(crate) mod skip;
+pub(crate) mod wait;
 pub(crate) mod watchdog;

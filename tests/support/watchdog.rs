@@ -211,7 +211,7 @@ fn descendants() -> Vec<(libc::pid_t, String)> {
 }
 
 /// To the real stderr, whatever libtest captures.
-fn say(text: &str) {
+pub(crate) fn say(text: &str) {
     // SAFETY: the descriptor is open as long as the process is, and it is not closed here.
     let mut stderr = ManuallyDrop::new(unsafe { File::from_raw_fd(2) });
     let _ = stderr.write_all(text.as_bytes());

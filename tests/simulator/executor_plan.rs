@@ -48,7 +48,8 @@ impl Plan {
         if self.faults != whole.faults {
             command += &format!(" ROCCO_SIM_FAULTS={}", self.faults.names().join(","));
         }
-        command + " cargo test --test simulator replay_with_an_executor -- --nocapture"
+        command
+            + " cargo test --test simulator the_fixed_band_holds_with_an_executor -- --nocapture"
     }
 
     /// Smaller plans: without one of the faults, or without a run of lines, long ones first. The

@@ -6,13 +6,13 @@
 //! same trace.
 //!
 //! - `cargo test --test simulator` runs the seeds that ever failed, a fixed band and a band that
-//!   the commit decides.
-//! - `ROCCO_SIM_SECONDS=600 cargo test --release --test simulator for_a_time -- --nocapture` runs
-//!   random seeds, and then a quarter of the time those with an executor.
-//! - `ROCCO_SIM_SEED=7 cargo test --test simulator replay -- --nocapture` runs one.
-//! - `ROCCO_SIM_SEED=7 cargo test --test simulator replay_with_an_executor -- --nocapture` runs one
+//!   moves with the commit.
+//! - `ROCCO_SIM_SEED=7 cargo test --test simulator the_fixed_band_holds -- --exact --nocapture` runs
+//!   one seed in the place of the fixed band, and `the_fixed_band_holds_with_an_executor` the same
 //!   with an executor: a second, smaller world.
-//! - `ROCCO_SIM_MUTANTS=1 cargo test --test simulator planted` tests the simulator itself.
+//! - `ROCCO_SIM_SECONDS=600 cargo test --release --test simulator the_moving_band -- --nocapture`
+//!   runs random seeds for that time, and beside them random seeds with an executor.
+//! - `cargo test --test mutants` tests the simulator itself.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -52,6 +52,7 @@ use std::time::{Duration, Instant};
 
 use band::Validated;
 use plan::Plan;
+use support::watchdog;
 
 /// How many seeds the fixed band and the commit's band have.
 const BAND: u64 = 300;
@@ -75,8 +76,31 @@ fn seeds_that_ever_failed_hold() {
     show("kept seeds", band::run(&seeds, Validated::All));
 }
 
+/// The seed that a person asks for.
+fn asked_seed() -> Option<u64> {
+    let seed = std::env::var("ROCCO_SIM_SEED").ok()?;
+    Some(seed.parse().expect("a seed is a number"))
+}
+
+/// The time that a person gives, for which the tests of this process may go on.
+fn given_time() -> Option<Duration> {
+    let seconds = std::env::var("ROCCO_SIM_SECONDS").ok()?;
+    let seconds = seconds.parse().expect("a time is a number of seconds");
+    let time = Duration::from_secs(seconds);
+    watchdog::allow(time + Duration::from_secs(600));
+    Some(time)
+}
+
 #[test]
 fn the_fixed_band_holds() {
+    if let Some(seed) = asked_seed() {
+        let plan = Plan::replayed(seed);
+        match run::twice(&plan, true) {
+            Ok(report) => println!("seed {seed}: {report:?}"),
+            Err(fault) => panic!("{}", shrink::told(&plan, &fault, true)),
+        }
+        return;
+    }
     let fixed: Vec<u64> = (0..BAND).collect();
     let (validated, others) = fixed.split_at(VALIDATED as usize);
     show("validated band", band::run(validated, Validated::All));
@@ -84,22 +108,36 @@ fn the_fixed_band_holds() {
 }
 
 #[test]
-fn the_band_of_the_commit_holds() {
-    let commit = band::commit();
-    let seeds: Vec<u64> = (0..BAND).map(|index| commit.wrapping_add(index)).collect();
-    show("the commit's band", band::run(&seeds, Validated::Some));
+fn the_moving_band_holds() {
+    let total = given_time().map_or_else(
+        || {
+            let commit = band::commit();
+            let seeds: Vec<u64> = (0..BAND).map(|index| commit.wrapping_add(index)).collect();
+            band::run(&seeds, Validated::Some)
+        },
+        band::run_for,
+    );
+    show("moving band", total);
 }
 
 /// Sessions with an executor, each of which is short.
 #[test]
 fn the_fixed_band_holds_with_an_executor() {
-    with_an_executor(0..EXECUTOR_BAND);
+    match asked_seed() {
+        Some(seed) => with_an_executor(std::iter::once(seed)),
+        None => with_an_executor(0..EXECUTOR_BAND),
+    }
 }
 
 #[test]
-fn the_band_of_the_commit_holds_with_an_executor() {
-    let commit = band::commit();
-    with_an_executor((0..EXECUTOR_BAND).map(|index| commit.wrapping_add(index)));
+fn the_moving_band_holds_with_an_executor() {
+    let Some(time) = given_time() else {
+        let commit = band::commit();
+        return with_an_executor((0..EXECUTOR_BAND).map(|index| commit.wrapping_add(index)));
+    };
+    let until = Instant::now() + time;
+    let seeds = (RandomState::new().hash_one(0)..).take_while(|_| Instant::now() < until);
+    with_an_executor(seeds);
 }
 
 fn with_an_executor(seeds: impl Iterator<Item = u64>) {
@@ -121,44 +159,6 @@ fn with_an_executor(seeds: impl Iterator<Item = u64>) {
 }
 
 #[test]
-fn replay_with_an_executor() {
-    if let Ok(seed) = std::env::var("ROCCO_SIM_SEED") {
-        with_an_executor(std::iter::once(seed.parse().expect("a seed is a number")));
-    }
-}
-
-#[test]
 fn every_planted_bug_still_applies() {
     mutants::demand_all_apply();
-}
-
-#[test]
-fn every_planted_bug_is_found() {
-    if std::env::var_os("ROCCO_SIM_MUTANTS").is_some() {
-        mutants::demand_all_found();
-    }
-}
-
-#[test]
-fn replay() {
-    let Ok(seed) = std::env::var("ROCCO_SIM_SEED") else {
-        return;
-    };
-    let plan = Plan::replayed(seed.parse().expect("a seed is a number"));
-    match run::twice(&plan, true) {
-        Ok(report) => println!("seed {seed}: {report:?}"),
-        Err(fault) => panic!("{}", shrink::told(&plan, &fault, true)),
-    }
-}
-
-#[test]
-fn for_a_time() {
-    let Ok(seconds) = std::env::var("ROCCO_SIM_SECONDS") else {
-        return;
-    };
-    let time = Duration::from_secs(seconds.parse().expect("a time is a number of seconds"));
-    show("random seeds", band::run_for(time));
-    let until = Instant::now() + time / 4;
-    let seeds = (RandomState::new().hash_one(0)..).take_while(|_| Instant::now() < until);
-    with_an_executor(seeds);
 }

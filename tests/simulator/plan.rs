@@ -161,6 +161,6 @@ impl Plan {
         if self.doom != whole.doom {
             command += " ROCCO_SIM_SPARED=1";
         }
-        command + " cargo test --test simulator replay -- --nocapture"
+        command + " cargo test --test simulator the_fixed_band_holds -- --exact --nocapture"
     }
 }

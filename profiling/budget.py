@@ -8,7 +8,8 @@ vector instructions makes other code, so there the band is 10 % and is said to b
 
   budget.py                      measure and compare
   budget.py --bless              measure and write the budget anew
-  budget.py --self-test          plant work in two functions and show that each is found
+  budget.py --self-test          the same, then plant work in two functions and show that each is
+                                 found
 
 gungraun holds totals to limits, but not each function to its own, so it could fail and not say
 what grew.
@@ -22,6 +23,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -34,7 +36,7 @@ FOREIGN_BAND = 0.10
 # Functions below this share of a frame are summed up.
 SHARE_MIN = 0.005
 
-PLANTED = ROOT / "target" / "profiling" / "planted"
+COPY = ROOT / "target" / "profiling" / "copy"
 # Where work is planted: a file, which is to be named, a function's head, and a kind that comes by.
 PLANTS = [
     ("src/wire/outbox.rs", "pub fn begin_frame(&mut self) {", "ping"),
@@ -43,11 +45,12 @@ PLANTS = [
 WORK = "let mut turn = 0; while turn < 100 { turn += 1; std::hint::black_box(turn); }"
 
 
-def built(root, lock):
-    """The steady load with its symbols, but optimized as the program is."""
-    command = ["cargo", "build", lock, "--quiet", "--profile", "bench", "--example", "steady",
+def built():
+    """The steady load with its symbols, but optimized as the program is. It is built in a copy
+    without what only tests need, which would be built for it as well."""
+    command = ["cargo", "build", "--quiet", "--profile", "bench", "--example", "steady",
                "--message-format", "json"]
-    out = subprocess.run(command, cwd=root, check=True, stdout=subprocess.PIPE, text=True).stdout
+    out = subprocess.run(command, cwd=COPY, check=True, stdout=subprocess.PIPE, text=True).stdout
     for line in out.splitlines():
         message = json.loads(line)
         if message.get("target", {}).get("name") == "steady" and message.get("executable"):
@@ -67,17 +70,17 @@ def environment():
             "machine": platform.machine(), "vectors": " ".join(vectors)}
 
 
-def counted(program, kind, frames, root):
+def counted(program, kind, frames):
     """Instructions of each function over a run, by callgrind."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out"
         command = ["valgrind", "--tool=callgrind", "--compress-strings=no", "--compress-pos=no",
                    f"--callgrind-out-file={out}", program, kind, str(frames)]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        return functions_of(out.read_text(), root)
+        return functions_of(out.read_text())
 
 
-def functions_of(text, root):
+def functions_of(text):
     """Own instructions by function, and by file where another of ours was inlined into it. The
     line behind `calls=` is what the callee took."""
     functions, name, file, skip = {}, "", "", False
@@ -85,7 +88,7 @@ def functions_of(text, root):
         if line.startswith("fn="):
             name = re.sub(r"::h[0-9a-f]{16}$", "", line[3:])
         elif line.startswith(("fl=", "fi=", "fe=")):
-            ours = line[3:].removeprefix(f"{root}/")
+            ours = line[3:].removeprefix(f"{COPY}/")
             file = f" in {ours}" if ours.startswith("src/") else ""
         elif line.startswith("calls="):
             skip = True
@@ -97,10 +100,9 @@ def functions_of(text, root):
     return functions
 
 
-def measured(kind, root=ROOT, lock="--locked"):
+def measured(program, kind):
     """Instructions a frame, of each function that matters."""
-    program = built(root, lock)
-    few, many = (counted(program, kind, frames, root) for frames in (WARM, WARM + FRAMES))
+    few, many = (counted(program, kind, frames) for frames in (WARM, WARM + FRAMES))
     each = {name: (many[name] - few.get(name, 0)) / FRAMES for name in many}
     total = sum(each.values())
     kept = {name: round(count) for name, count in each.items() if count >= SHARE_MIN * total}
@@ -122,31 +124,29 @@ def verdict(kind, budget, now, band):
             f"grown: {', '.join(worst) or 'small functions alone'}")
 
 
-def plant():
+def copy():
     """Copies what the steady load is built from, without what only tests need."""
     for folder in ("src", "examples"):
-        shutil.rmtree(PLANTED / folder, ignore_errors=True)
+        shutil.rmtree(COPY / folder, ignore_errors=True)
     # New times, by which cargo sees what an earlier plant has changed.
-    shutil.copytree(ROOT / "src", PLANTED / "src", copy_function=shutil.copy)
-    (PLANTED / "examples").mkdir()
-    shutil.copy(ROOT / "examples" / "steady.rs", PLANTED / "examples")
-    shutil.copy(ROOT / "Cargo.lock", PLANTED)
+    shutil.copytree(ROOT / "src", COPY / "src", copy_function=shutil.copy)
+    (COPY / "examples").mkdir()
+    shutil.copy(ROOT / "examples" / "steady.rs", COPY / "examples")
+    shutil.copy(ROOT / "Cargo.lock", COPY)
     sections = re.split(r"^(?=\[)", (ROOT / "Cargo.toml").read_text(), flags=re.M)
-    others = re.compile(r'\[\[bench|\[\[test|\[dev-|\[lints|\[\[example\]\]\nname = "(?!steady)')
+    others = re.compile(r'\[\[(bench|test)|\[dev-|\[lints|\[\[example\]\]\nname = "(?!steady)')
     kept = [section for section in sections if not others.match(section)]
-    (PLANTED / "Cargo.toml").write_text("".join(kept) + "\n[workspace]\n")
+    (COPY / "Cargo.toml").write_text("".join(kept) + "\n[workspace]\n")
 
 
-def self_test():
+def self_test(sound):
     """Work that is planted in a function must fail, and name it."""
-    plant()
-    sound = {kind: measured(kind, PLANTED, "--offline") for _, _, kind in PLANTS}
     for file, head, kind in PLANTS:
-        path = PLANTED / file
+        path = COPY / file
         text = path.read_text()
         assert text.count(head) == 1, f"{head} is in {file}"
         path.write_text(text.replace(head, f"{head} {WORK}"))
-        said = verdict(kind, sound[kind], measured(kind, PLANTED, "--offline"), BAND)
+        said = verdict(kind, sound[kind], measured(built(), kind), BAND)
         path.write_text(text)
         print(f"planted in {file}: {said or 'not found'}")
         assert f" in {file} by " in said, f"{file} is not named"
@@ -157,11 +157,13 @@ def main():
     parser.add_argument("--bless", action="store_true", help="write the budget anew")
     parser.add_argument("--self-test", action="store_true", help="show that growth is found")
     options = parser.parse_args()
-    if options.self_test:
-        self_test()
-        return 0
     here = environment()
-    now = {kind: measured(kind) for kind in KINDS}
+    copy()
+    program = built()
+    with ThreadPoolExecutor(2) as pool:
+        now = dict(zip(KINDS, pool.map(lambda kind: measured(program, kind), KINDS)))
+    if options.self_test:
+        self_test(now)
     if options.bless:
         BUDGET.write_text(json.dumps({"environment": here, "kinds": now}, indent=1) + "\n")
     budget = json.loads(BUDGET.read_text())

@@ -4,6 +4,7 @@ Everything is bounded: every wait has a deadline, every capture a size. Only chi
 here are ever signalled. Linux, standard library only.
 """
 
+import faulthandler
 import json
 import os
 import pty
@@ -29,6 +30,11 @@ CRASHES = {101} | {s for n in (4, 5, 6, 7, 8, 11, 31) for s in (-n, 128 + n)}
 
 if hasattr(sys, "set_int_max_str_digits"):
     sys.set_int_max_str_digits(0)
+
+
+def end_after(seconds):
+    """Ends this program, if it hangs, and prints where each of its threads stands."""
+    faulthandler.dump_traceback_later(seconds, exit=True)
 
 
 class Failed(Exception):

@@ -426,6 +426,7 @@ def main():
     arguments.add_argument("server", nargs="*", metavar="SERVER")
     options = arguments.parse_args()
     harness.SLOW = options.slow
+    harness.end_after(900 * options.slow)
     work = chosen(load(), options, arguments.error)
     if options.list:
         print("\n".join(item.id for item in work))

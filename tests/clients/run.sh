@@ -62,11 +62,16 @@ trap 'rm -f "$log"' EXIT
 passed=0
 failed=0
 
+# Runs one client, which is ended when it hangs.
 # usage: drive NAME COMMAND...
 drive() {
-    local name=$1 spoken
+    local name=$1 spoken status=0
     shift
-    if spoken=$("$@" -- "${server[@]}" 2>"$log"); then
+    spoken=$(timeout --kill-after=10 300 "$@" -- "${server[@]}" 2>"$log") || status=$?
+    if [[ $status == 124 || $status == 137 ]]; then
+        echo "it was ended after 300 seconds, in which it said: $spoken" >>"$log"
+    fi
+    if [[ $status == 0 ]]; then
         printf 'passed  %-18s %s\n' "$name" "$spoken"
         passed=$((passed + 1))
     else

@@ -24,6 +24,7 @@ HANDSHAKES = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
 STATELESS = "2026-07-28"
 REVISIONS = [*HANDSHAKES, STATELESS]
 SILENCE_S = 120
+HANG_S = 3600  # as long as none of the proofs takes, with --long either
 F_SETPIPE_SZ = getattr(fcntl, "F_SETPIPE_SZ", 1031)  # Python names it since 3.10
 TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -42,6 +43,7 @@ def command_line(text, add=None):
     split = words.index("--") if "--" in words else len(words)
     options = parser.parse_args(words[:split])
     options.server = words[split + 1 :]
+    harness.end_after(HANG_S)
     if not options.server and not getattr(options, "table", False):
         parser.error("the server's command is missing: put it behind --")
     return options

@@ -87,7 +87,7 @@ TABLE = [
      "served"),
     # A pipe that cannot be opened anew is read and written in another way.
     ("pipes", "fcntl", "EINVAL EBADF ENOSYS", "start", "served"),
-    ("pipes", "newfstatat", "EBADF ENOMEM EIO ENOSYS", "start", "served"),
+    ("pipes", "fstat", "EBADF ENOMEM EIO ENOSYS", "start", "served"),
     ("pipes", "openat", "EACCES EMFILE ENFILE ENOENT ENXIO EINTR", "start", "served"),
     # A server without a timer for rest gives each wait a time of its own.
     ("pipes", "timerfd_create", "EINTR EMFILE ENFILE ENOMEM ENOSYS", "start", "served"),
@@ -127,10 +127,10 @@ TABLE = [
     ("pipes", "sigaltstack", "EINVAL ENOMEM", "end", "served"),
     ("sockets", "epoll_wait", "EINTR", "first middle second", "served"),
     ("fallback", "", "", "", "served"),
-    ("fallback", "poll", "EINTR", "first middle second", "served"),
-    ("fallback", "poll", "ENOMEM EINVAL EFAULT ENOSYS", "first", "line"),
+    ("fallback", "ppoll", "EINTR", "first middle second", "served"),
+    ("fallback", "ppoll", "ENOMEM EINVAL EFAULT ENOSYS", "first", "line"),
     # Behind the first piece of a write it counts as a write that was short.
-    ("fallback", "poll", "ENOMEM EINVAL EFAULT ENOSYS", "middle", "either"),
+    ("fallback", "ppoll", "ENOMEM EINVAL EFAULT ENOSYS", "middle", "either"),
     ("fallback", "read", "EINTR", "first middle second", "served"),
     ("fallback", "read", "EAGAIN", "first middle second", "late"),
     ("fallback", "read", READ_FATAL, "first middle always", "line"),

@@ -52,13 +52,16 @@ pub struct Descriptor {
 impl Descriptor {
     /// A descriptor, in the fastest way that its kind of file allows.
     pub fn new(inherited: BorrowedFd<'static>, access: Access) -> Self {
-        let flags = fcntl_getfl(inherited).unwrap_or(OFlags::empty());
+        // What is not known is not held against it.
+        let flags = fcntl_getfl(inherited).ok();
         let method = match kind(inherited) {
-            _ if !allows(flags, access) => Method::Plain,
-            Some(FileType::Fifo) => match reopened(inherited, flags, access) {
-                Some(own) => Method::Own(own),
-                None => Method::GENERAL,
-            },
+            _ if flags.is_some_and(|flags| !allows(flags, access)) => Method::Plain,
+            Some(FileType::Fifo) => {
+                match flags.and_then(|held| reopened(inherited, held, access)) {
+                    Some(own) => Method::Own(own),
+                    None => Method::GENERAL,
+                }
+            }
             Some(FileType::Socket) => Method::Socket,
             _ => Method::GENERAL,
         };

@@ -7,11 +7,12 @@
 //! Every way out, also out of the middle of [`Signals::watch`], puts back what was there before.
 
 use std::fmt;
-use std::io::{self, PipeReader, PipeWriter};
+use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use mio::unix::pipe::{self, Receiver, Sender};
 use rustix::process::Signal;
 
 #[cfg(target_os = "linux")]
@@ -111,8 +112,8 @@ impl Drop for Turn {
 
 #[derive(Debug)]
 struct WakePipe {
-    reader: PipeReader,
-    writer: PipeWriter,
+    reader: Receiver,
+    writer: Sender,
 }
 
 impl WakePipe {
@@ -120,9 +121,7 @@ impl WakePipe {
         if let Some(pipe) = PIPE.get() {
             return Ok(pipe);
         }
-        let (reader, writer) = io::pipe()?;
-        rustix::io::ioctl_fionbio(&reader, true)?;
-        rustix::io::ioctl_fionbio(&writer, true)?;
+        let (writer, reader) = pipe::new()?;
         Ok(PIPE.get_or_init(|| Self { reader, writer }))
     }
 

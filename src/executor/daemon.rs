@@ -95,7 +95,7 @@ fn start(config: ExecutorConfig) -> Result<(), (u8, String)> {
         .transpose()
         .map_err(failed)?;
     let daemon = Arc::new(Daemon {
-        git: Git::new(journal.place().root().join("gitconfig")),
+        git: Git::new(journal.state_dir().root().join("gitconfig")),
         queue: Mutex::new(Queue::new(policy.bounds())),
         changed: Condvar::new(),
         uptime: Uptime::start(),
@@ -122,11 +122,11 @@ impl Daemon {
     /// Takes in what the last executor left.
     fn recover(&self) -> io::Result<()> {
         let mut queue = locked(&self.queue);
-        let place = self.journal.place();
-        for id in place.tasks_unreadable()? {
-            warn(&state_dir::damaged_task(place, id));
+        let state_dir = self.journal.state_dir();
+        for id in state_dir.tasks_unreadable()? {
+            warn(&state_dir::damaged_task(state_dir, id));
         }
-        for mut found in place.tasks_found()? {
+        for mut found in state_dir.tasks_found()? {
             let id = found.task.id;
             let state = found.state.after_a_crash();
             let mut at_ms = found.at_ms;
@@ -147,7 +147,7 @@ impl Daemon {
                 };
                 let number = self.journal.append(id, line);
                 self.journal.states().wait_for(number);
-                self.journal.place().clear(id);
+                self.journal.state_dir().clear(id);
             }
             let task = Arc::new(found.task);
             queue.insert(TaskEntry::left(task, state, at_ms, found.seq));
@@ -157,7 +157,7 @@ impl Daemon {
 
     /// The record of a task whose end nobody saw.
     fn record_of_loss(&self, task: &Task, outcome: Outcome) -> String {
-        let dir = self.journal.place().dir(task.id);
+        let dir = self.journal.state_dir().dir(task.id);
         let work = dir.join("work").exists();
         let findings = Findings {
             base: task.base.clone(),
@@ -236,8 +236,8 @@ impl Daemon {
         started.map(drop)
     }
 
-    /// Waits for the next task, and begins it. That the task runs is written before it does, so that
-    /// it is not begun again after a crash.
+    /// Waits for the next task, and begins it. That the task runs is written before it does, so
+    /// that it is not begun again after a crash.
     fn next(&self) -> Arc<Task> {
         let mut queue = locked(&self.queue);
         loop {
@@ -271,7 +271,7 @@ impl Daemon {
 
     fn cancel_what_is_marked(&self, open: Vec<TaskId>) {
         for id in open {
-            if self.journal.place().is_asked_to_cancel(id) {
+            if self.journal.state_dir().is_asked_to_cancel(id) {
                 self.cancel(id);
             }
         }
@@ -280,15 +280,15 @@ impl Daemon {
     /// Removes what is past its keep time.
     pub(super) fn expire(&self) {
         let before_ms = self.uptime.cautious_now_ms().saturating_sub(TASK_TTL_MS);
-        let place = self.journal.place();
+        let state_dir = self.journal.state_dir();
         let ended: Vec<EndedTask> = locked(&self.queue).ended().map(EndedTask::of).collect();
         let measured = ended.into_iter().map(|task| EndedTask {
-            bytes: place.bytes(task.id),
+            bytes: state_dir.bytes(task.id),
             ..task
         });
         let past = retention::past_keeping(measured.collect(), before_ms);
         for id in past.scratch {
-            if let Err(error) = place.remove_scratch(id) {
+            if let Err(error) = state_dir.remove_scratch(id) {
                 warn(&format!("the clone of {id} cannot be removed: {error}"));
             }
         }
@@ -312,8 +312,8 @@ impl Daemon {
         }
     }
 
-    /// Has a task ended. Tells where it stands then; none if it is not known. It does not wait for a
-    /// record that is being written: that task ends anyway.
+    /// Has a task ended. Tells where it stands then; none if it is not known. It does not wait for
+    /// a record that is being written: that task ends anyway.
     pub(super) fn cancel(&self, id: TaskId) -> Option<TaskState> {
         let mut queue = locked(&self.queue);
         let entry = queue.get_mut(id)?;

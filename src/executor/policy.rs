@@ -72,7 +72,7 @@ impl Policy {
         let allow = allowed(&config.allow)?;
         if let Some(path) = config.writable.iter().find(|path| !path.exists()) {
             return Err(format!(
-                "--writable {}: there is no such file",
+                "--writable {}: the directory does not exist",
                 path.display()
             ));
         }
@@ -173,8 +173,8 @@ fn allowed(named: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
     let home = env::var_os("HOME").and_then(|home| Path::new(&home).canonicalize().ok());
     match top {
         Some(top) if Some(top) != home.as_deref() => Ok(vec![top.to_owned()]),
-        Some(_) => Err("the home directory is a repository: name it with --allow-repo".into()),
-        None => Err("this is no repository: name those that are allowed with --allow-repo".into()),
+        Some(_) => Err("the home directory is a git repository: to allow it, name it with --allow-repo".into()),
+        None => Err("the current directory is not in a git repository: name the repositories that are allowed with --allow-repo".into()),
     }
 }
 

@@ -161,7 +161,9 @@ impl ExecutorClient {
                 self.dispatcher.line(document.root(), bytes, replies);
                 self.parser.recycle(document);
             }
-            Err(_) => self.dispatcher.record_violation("a line was no JSON"),
+            Err(_) => self
+                .dispatcher
+                .record_violation("a line that is not valid JSON"),
         }
         self.inbox.consume_line(bytes);
     }
@@ -225,11 +227,11 @@ pub fn read_hello<T>(line: &str, look: impl FnOnce(Object<'_>) -> T) -> Result<T
     let mut frame = line.as_bytes().to_vec();
     frame.resize(line.len() + FRAME_PADDING_BYTES, b' ');
     let document = Parser::new().parse(&mut frame, line.len());
-    let document = document.map_err(|_| "the executor's answer to hello is no JSON")?;
+    let document = document.map_err(|_| "the executor's answer to hello is not valid JSON")?;
     let answer = document.root().as_object();
-    let answer = answer.ok_or("the executor's answer to hello is no object")?;
+    let answer = answer.ok_or("the executor's answer to hello is not a JSON object")?;
     if let Some(error) = answer.get("error").and_then(|error| error.as_object()) {
-        return Err(ToolRefusal::told(error).what.as_str().to_owned());
+        return Err(ToolRefusal::from_executor(error).what.as_str().to_owned());
     }
     let result = answer.get("result").and_then(|result| result.as_object());
     let result = result.ok_or("the executor's answer to hello has no result")?;

@@ -188,7 +188,7 @@ impl Dispatcher {
         method: &str,
         fill: impl FnOnce(&mut ObjectWriter<'_>),
     ) -> Result<(), ToolRefusal> {
-        if let LinkState::Down { retry_at_ms } = self.link.stand()
+        if let LinkState::Down { retry_at_ms } = self.link.state()
             && self.now_ms < retry_at_ms
         {
             return Err(self.link.absence());

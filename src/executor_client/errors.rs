@@ -122,7 +122,7 @@ impl ToolRefusal {
     }
 
     /// What an executor refuses, as it says it.
-    pub fn told(error: Object<'_>) -> Self {
+    pub fn from_executor(error: Object<'_>) -> Self {
         let message = error.get("message").and_then(|message| message.as_str());
         let data = error.get("data").and_then(|data| data.as_object());
         let name = data.and_then(|data| data.get("code")?.as_str());

@@ -2,6 +2,7 @@
 
 use crate::executor_client::errors::{Absence, ToolRefusal};
 use crate::executor_client::resend_queue::ResendQueue;
+use crate::executor_protocol::PROTOCOL;
 use crate::limits::{
     EXECUTOR_HELLO_MS, EXECUTOR_LINE_BYTES_MAX, EXECUTOR_RETRY_MS, EXECUTOR_RETRY_MS_MAX,
     EXECUTOR_RING_BYTES, EXECUTOR_VIOLATIONS_MAX,
@@ -9,9 +10,6 @@ use crate::limits::{
 use crate::wire::framer::{Framer, NextFrame};
 use crate::wire::json::{Array, Object};
 use crate::wire::ring::Ring;
-
-/// The name of the protocol.
-pub const PROTOCOL: &str = "rocco-exec/1";
 
 /// What an executor offers beyond what it must.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -35,38 +33,38 @@ impl Features {
     }
 }
 
-/// Where the connection stands.
+/// The state of the connection.
 #[derive(Debug, Clone, Copy)]
 pub enum LinkState {
-    /// There is none. Another one may be opened from a time on.
+    /// No connection is open.
     Down {
-        /// When.
+        /// When the next one may be opened.
         retry_at_ms: u64,
     },
-    /// It is open, and hello was not answered yet.
+    /// The connection is open, and hello is not answered yet.
     Greeting {
-        /// When it must be.
+        /// When hello must be answered.
         until_ms: u64,
     },
-    /// Calls can be made.
+    /// The executor has answered hello, and takes calls.
     Up(Features),
 }
 
-/// A connection, or the want of one.
+/// The one connection to the executor, open or not.
 #[derive(Debug)]
 pub struct Link {
-    stand: LinkState,
-    /// Why there is none.
+    state: LinkState,
+    /// Why no connection is open.
     absence: ToolRefusal,
-    /// How many there were.
+    /// How many connections were opened.
     connection: u64,
-    /// How long to wait when the next one fails.
+    /// How long to wait after the next failure.
     backoff_ms: u64,
     faults: u32,
     /// What is left to send of hello.
     hello: Vec<u8>,
     hello_serial: u64,
-    /// The calls.
+    /// The calls that are not answered.
     pub unanswered: ResendQueue,
 }
 
@@ -77,13 +75,13 @@ impl Default for Link {
 }
 
 impl Link {
-    /// No connection was tried.
+    /// A link that was never open.
     pub fn new() -> Self {
         Self {
-            stand: LinkState::Down { retry_at_ms: 0 },
+            state: LinkState::Down { retry_at_ms: 0 },
             absence: ToolRefusal::absent(
                 Absence::Lost,
-                format_args!("nobody has asked for it yet"),
+                format_args!("no connection was opened yet"),
             ),
             connection: 0,
             backoff_ms: EXECUTOR_RETRY_MS,
@@ -94,12 +92,12 @@ impl Link {
         }
     }
 
-    /// Where it stands.
-    pub fn stand(&self) -> LinkState {
-        self.stand
+    /// The state of the connection.
+    pub fn state(&self) -> LinkState {
+        self.state
     }
 
-    /// Why there is none.
+    /// Why no connection is open.
     pub fn absence(&self) -> ToolRefusal {
         self.absence
     }
@@ -109,42 +107,42 @@ impl Link {
         self.connection
     }
 
-    /// Whether there is one, greeted or not.
+    /// Whether a connection is open, greeted or not.
     pub fn is_open(&self) -> bool {
-        !matches!(self.stand, LinkState::Down { .. })
+        !matches!(self.state, LinkState::Down { .. })
     }
 
     /// What the executor offers, if calls can be made.
     pub fn features(&self) -> Option<Features> {
-        match self.stand {
+        match self.state {
             LinkState::Up(features) => Some(features),
             _ => None,
         }
     }
 
-    /// A connection was opened, and is greeted by a line.
+    /// Notes that a connection was opened. The line is the hello to send on it.
     pub fn open(&mut self, hello: &[u8], serial: u64, now_ms: u64) {
         self.connection += 1;
         self.faults = 0;
         self.hello = hello.to_vec();
         self.hello_serial = serial;
         let until_ms = now_ms + EXECUTOR_HELLO_MS;
-        self.stand = LinkState::Greeting { until_ms };
+        self.state = LinkState::Greeting { until_ms };
     }
 
-    /// The connection has ended, or none could be had.
+    /// Notes that the connection has ended, or could not be opened.
     pub fn close(&mut self, absence: ToolRefusal, now_ms: u64) {
         let retry_at_ms = now_ms + self.backoff_ms;
         self.backoff_ms = EXECUTOR_RETRY_MS_MAX.min(2 * self.backoff_ms);
         self.absence = absence;
-        self.stand = LinkState::Down { retry_at_ms };
+        self.state = LinkState::Down { retry_at_ms };
         self.unanswered.restart();
     }
 
-    /// Whether a line of a number can have been answered: it was sent on this connection, or
-    /// nobody waits for its answer any more.
+    /// Whether an answer to the line of a number may come: the line was sent on this connection, or
+    /// no caller waits for its answer any more.
     pub fn can_be_answered(&self, serial: u64) -> bool {
-        match self.stand {
+        match self.state {
             LinkState::Down { .. } => false,
             LinkState::Greeting { .. } => serial == self.hello_serial && self.hello.is_empty(),
             LinkState::Up(_) => !self.unanswered.is_unsent(serial),
@@ -153,19 +151,19 @@ impl Link {
 
     /// Whether hello is not answered yet.
     pub fn is_greeting(&self) -> bool {
-        matches!(self.stand, LinkState::Greeting { .. })
+        matches!(self.state, LinkState::Greeting { .. })
     }
 
     /// Whether an answer is that to hello.
     pub fn is_hello(&self, serial: u64) -> bool {
-        matches!(self.stand, LinkState::Greeting { .. }) && serial == self.hello_serial
+        matches!(self.state, LinkState::Greeting { .. }) && serial == self.hello_serial
     }
 
     /// Reads the answer to hello.
     ///
     /// # Errors
     ///
-    /// If it is not one, or names another protocol: this executor cannot be talked to.
+    /// The answer is not one to hello, or names another protocol.
     pub fn greeted(&mut self, result: Object<'_>) -> Result<(), ToolRefusal> {
         let refuse = |what| Err(ToolRefusal::absent(Absence::HandshakeFailed, what));
         match result
@@ -177,7 +175,11 @@ impl Link {
                 let what = format_args!("the executor speaks {other} and not {PROTOCOL}");
                 return refuse(what);
             }
-            None => return refuse(format_args!("the executor's hello names no protocol")),
+            None => {
+                return refuse(format_args!(
+                    "the executor's answer to hello does not name a protocol"
+                ));
+            }
         }
         let executor = result
             .get("executor")
@@ -186,21 +188,23 @@ impl Link {
             .and_then(|executor| executor.get("name")?.as_str())
             .is_none()
         {
-            return refuse(format_args!("the executor's hello does not name it"));
+            return refuse(format_args!(
+                "the executor's answer to hello does not name the executor"
+            ));
         }
         let features = result
             .get("features")
             .and_then(|features| features.as_array());
-        self.stand = LinkState::Up(features.map(Features::from_names).unwrap_or_default());
+        self.state = LinkState::Up(features.map(Features::from_names).unwrap_or_default());
         Ok(())
     }
 
-    /// A call was answered, so the next failure is not one of many.
+    /// Notes that a call was answered, so that the next failure is the first of its kind.
     pub fn is_well(&mut self) {
         self.backoff_ms = EXECUTOR_RETRY_MS;
     }
 
-    /// Counts a line that is not as it must be, and tells whether it was one too many.
+    /// Counts a line that violates the protocol. Returns whether the connection must be closed.
     pub fn record_violation(&mut self) -> bool {
         self.faults += 1;
         self.faults >= EXECUTOR_VIOLATIONS_MAX
@@ -208,7 +212,7 @@ impl Link {
 
     /// What is to be sent.
     pub fn pending(&self) -> &[u8] {
-        match self.stand {
+        match self.state {
             LinkState::Down { .. } => &[],
             LinkState::Greeting { .. } => &self.hello,
             LinkState::Up(_) => self.unanswered.pending(),
@@ -217,7 +221,7 @@ impl Link {
 
     /// Lets go of the first `count` pending bytes, which were sent.
     pub fn consume(&mut self, count: usize) {
-        match self.stand {
+        match self.state {
             LinkState::Up(_) => self.unanswered.consume(count),
             _ => drop(self.hello.drain(..count)),
         }

@@ -125,11 +125,12 @@ impl Dispatcher {
         })
     }
 
-    /// What is known of a task whose every change is told, and that has not ended.
+    /// The snapshot of a task that has not ended and whose every change is sent to the client.
     pub fn live(&self, task: TaskId) -> Option<&Snapshot> {
         let snapshot = self.snapshots.get(task)?;
-        let told = self.link.features()?.progress && snapshot.connection == self.link.connection();
-        (told && !snapshot.state.is_final()).then_some(snapshot)
+        let is_followed =
+            self.link.features()?.progress && snapshot.connection == self.link.connection();
+        (is_followed && !snapshot.state.is_final()).then_some(snapshot)
     }
 
     fn list(&mut self, handle: RequestHandle) -> Asked {
@@ -266,10 +267,10 @@ impl Dispatcher {
     /// Has somebody wait for the end of a task. An executor that sends no updates is asked again
     /// from time to time.
     pub fn wait(&mut self, pending: PendingCall, changed: bool) {
-        let told = self.link.features().is_some_and(|offers| offers.progress);
+        let has_updates = self.link.features().is_some_and(|offers| offers.progress);
         let stage = Stage::Waiting {
             changed,
-            look_at_ms: (!told).then_some(self.now_ms + TASK_POLL_MS),
+            look_at_ms: (!has_updates).then_some(self.now_ms + TASK_POLL_MS),
         };
         self.pending.push(PendingCall { stage, ..pending });
     }

@@ -36,7 +36,7 @@ struct QueuedLine {
     left: bool,
 }
 
-/// There is no room for a further line.
+/// The queue has no room for a further line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Full;
 
@@ -60,7 +60,7 @@ impl ResendQueue {
     ///
     /// # Errors
     ///
-    /// If there is no room. A short line finds some that a longer one does not.
+    /// The queue is full. Some room is kept for short lines.
     pub fn push(&mut self, serial: u64, line: &[u8]) -> Result<(), Full> {
         let short = line.len() <= EXECUTOR_SHORT_LINE_BYTES_MAX;
         let reserve = if short {

@@ -1,4 +1,5 @@
-//! From the executor: a line becomes a reply to whoever waits for it, or news of a task.
+//! Turns a line from the executor into a reply to whoever waits for the line, or into a change of a
+//! task.
 
 use crate::executor_client::dispatcher::{Dispatcher, PageRequest, PendingCall, Purpose, Stage};
 use crate::executor_client::errors::{Absence, ToolRefusal};
@@ -26,50 +27,52 @@ impl Dispatcher {
     /// Takes in one line of so many bytes.
     pub fn line(&mut self, root: Value<'_>, bytes: usize, replies: &mut Replies<'_>) {
         let Value::Object(message) = root else {
-            return self.record_violation("a line was no JSON object");
+            return self.record_violation("a line that is not a JSON object");
         };
         match (message.get("method"), message.get("id")) {
             (Some(Value::String(method)), None) => {
                 let params = message.get("params").and_then(|params| params.as_object());
                 if method == "task/update"
-                    && let Some(told) = params.and_then(TaskUpdate::parse)
+                    && let Some(update) = params.and_then(TaskUpdate::parse)
                 {
-                    self.update(&told);
+                    self.update(&update);
                 }
             }
             (None, Some(Value::Unsigned(serial))) if self.is_asked(serial) => {
                 self.answer(serial, message, bytes, replies);
             }
             (None, Some(Value::Null)) if self.link.is_greeting() => self.turned_away(message),
-            _ => self.record_violation("a line answered nothing that was asked"),
+            _ => self.record_violation("an answer to a request that it was not sent"),
         }
     }
 
     /// The executor does not serve this connection, and says why without having read hello.
     fn turned_away(&mut self, message: Object<'_>) {
         let error = message.get("error").and_then(|error| error.as_object());
-        let why = error.map(|error| ToolRefusal::told(error).what);
+        let why = error.map(|error| ToolRefusal::from_executor(error).what);
         let why = why.as_ref().map_or("it gave no reason", |why| why.as_str());
         let what = format_args!("the executor does not serve this connection: {why}");
         self.lost(ToolRefusal::absent(Absence::HandshakeFailed, what));
     }
 
-    /// Takes note of a line that is not as it must be. The third one ends the connection.
+    /// Counts a line that violates the protocol. The third one ends the connection.
     pub fn record_violation(&mut self, what: &str) {
         if self.link.record_violation() {
-            let why = format_args!("the executor does not keep to the protocol: {what}");
+            let why = format_args!("the executor violated rocco-exec/1: it sent {what}");
             self.lost(ToolRefusal::absent(Absence::Lost, why));
         }
     }
 
-    /// News of a task, for those who wait for it.
-    fn update(&mut self, told: &TaskUpdate<'_>) {
+    /// Takes in an update of a task, for the callers that wait for the task.
+    fn update(&mut self, update: &TaskUpdate<'_>) {
         let connection = self.link.connection();
         let mut pending = self.pending.iter();
-        let wanted = pending.any(|pending| pending.task == Some(told.task));
-        let news = self.snapshots.update(told, connection, wanted, self.now_ms);
+        let wanted = pending.any(|pending| pending.task == Some(update.task));
+        let news = self
+            .snapshots
+            .update(update, connection, wanted, self.now_ms);
         if let Some(news) = news {
-            self.pass_news(told.task, news);
+            self.pass_news(update.task, news);
         }
     }
 
@@ -99,7 +102,7 @@ impl Dispatcher {
     ) {
         let result = match (message.get("result"), message.get("error")) {
             (Some(Value::Object(result)), None) => Ok(result),
-            (None, Some(Value::Object(error))) => Err(ToolRefusal::told(error)),
+            (None, Some(Value::Object(error))) => Err(ToolRefusal::from_executor(error)),
             _ => {
                 let what = "the executor's answer has neither a result nor an error";
                 Err(ToolRefusal::new(

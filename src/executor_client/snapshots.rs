@@ -1,23 +1,23 @@
-//! What the front remembers of tasks, in memory that is claimed once. The executor is the one who
-//! knows; this saves a question to it, and is what can be said while it is away.
+//! The last states of tasks that the client remembers, in memory that is claimed once. The executor
+//! decides; a snapshot saves a question to the executor, and is the answer while none is connected.
 
 use crate::executor_client::task_update::{Snapshot, TaskUpdate};
 use crate::limits::EXECUTOR_SNAPSHOTS_MAX;
 use crate::task::id::TaskId;
 
-/// What was learned of a task.
+/// What an update changes of a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SnapshotChange {
-    /// It stands otherwise than before.
+    /// The task's state differs from the one before.
     pub changed: bool,
-    /// It is known to have ended, and was not before.
+    /// The task has ended, and had not before.
     pub ended: bool,
 }
 
 /// The last state of some tasks.
 #[derive(Debug)]
 pub struct Snapshots {
-    /// The one that was heard of first stands first.
+    /// In the order in which the client first heard of the tasks.
     kept: Vec<Snapshot>,
 }
 
@@ -28,45 +28,45 @@ impl Default for Snapshots {
 }
 
 impl Snapshots {
-    /// Nothing is known.
+    /// No snapshots.
     pub fn new() -> Self {
         Self {
             kept: Vec::with_capacity(EXECUTOR_SNAPSHOTS_MAX),
         }
     }
 
-    /// What is known of a task.
+    /// The snapshot of a task.
     pub fn get(&self, task: TaskId) -> Option<&Snapshot> {
         self.kept.iter().find(|kept| kept.task == task)
     }
 
-    /// Takes in an answer that tells of a task. `connection` is the one it came on; the executor
-    /// sends updates there if it was asked how the task stands.
+    /// Takes in an answer about a task. `connection` is the one that the answer came on, where the
+    /// executor sends updates of a task whose state was asked for.
     pub fn note(
         &mut self,
-        told: &TaskUpdate<'_>,
+        update: &TaskUpdate<'_>,
         connection: u64,
         sends: bool,
         now_ms: u64,
     ) -> SnapshotChange {
         let sends = |before| if sends { connection } else { before };
-        let Some(kept) = self.kept.iter_mut().find(|kept| kept.task == told.task) else {
-            self.add(Snapshot::new(told, sends(0), now_ms));
+        let Some(kept) = self.kept.iter_mut().find(|kept| kept.task == update.task) else {
+            self.add(Snapshot::new(update, sends(0), now_ms));
             return SnapshotChange {
                 changed: false,
-                ended: told.state.is_final(),
+                ended: update.state.is_final(),
             };
         };
         let before = *kept;
-        // What is final never changes, whatever comes late.
-        let late = kept.state.is_final() && !told.state.is_final();
+        // A final state never changes, whatever comes late.
+        let late = kept.state.is_final() && !update.state.is_final();
         let same = kept.connection == connection;
-        let stale = same && told.seq < kept.seq && !told.state.is_final();
+        let stale = same && update.seq < kept.seq && !update.state.is_final();
         kept.connection = sends(kept.connection);
         if late || stale {
-            kept.take_start(told);
+            kept.take_start(update);
         } else {
-            kept.take(told);
+            kept.take(update);
         }
         SnapshotChange {
             changed: !kept.says_what(&before),
@@ -74,27 +74,27 @@ impl Snapshots {
         }
     }
 
-    /// Takes in an update; none if it says nothing new. One of a task that is not known counts if
-    /// somebody wants it: it may have overtaken an answer.
+    /// Takes in an update; none if it is not new. An update of a task without a snapshot counts if a
+    /// caller waits for the task: the update may have overtaken an answer.
     pub fn update(
         &mut self,
-        told: &TaskUpdate<'_>,
+        update: &TaskUpdate<'_>,
         connection: u64,
         wanted: bool,
         now_ms: u64,
     ) -> Option<SnapshotChange> {
-        match self.kept.iter_mut().find(|kept| kept.task == told.task) {
-            Some(kept) if told.seq <= kept.seq || kept.state.is_final() => return None,
+        match self.kept.iter_mut().find(|kept| kept.task == update.task) {
+            Some(kept) if update.seq <= kept.seq || kept.state.is_final() => return None,
             Some(kept) => {
                 kept.connection = connection;
-                kept.take(told);
+                kept.take(update);
             }
-            None if !wanted || told.seq.is_none() => return None,
-            None => self.add(Snapshot::new(told, connection, now_ms)),
+            None if !wanted || update.seq.is_none() => return None,
+            None => self.add(Snapshot::new(update, connection, now_ms)),
         }
         Some(SnapshotChange {
             changed: true,
-            ended: told.state.is_final(),
+            ended: update.state.is_final(),
         })
     }
 

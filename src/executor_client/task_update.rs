@@ -101,13 +101,13 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// What was told of a task that was not known before.
-    pub fn new(told: &TaskUpdate<'_>, connection: u64, now_ms: u64) -> Self {
+    /// The snapshot of a task that had none.
+    pub fn new(update: &TaskUpdate<'_>, connection: u64, now_ms: u64) -> Self {
         let mut snapshot = Self {
-            task: told.task,
+            task: update.task,
             connection,
             since_ms: now_ms,
-            state: told.state,
+            state: update.state,
             seq: None,
             position: None,
             progress: None,
@@ -117,39 +117,39 @@ impl Snapshot {
             updated_at: ShortWord::EMPTY,
             last_output_at: ShortWord::EMPTY,
         };
-        snapshot.take(told);
+        snapshot.take(update);
         snapshot
     }
 
-    /// Takes in what was told later.
-    pub fn take(&mut self, told: &TaskUpdate<'_>) {
-        self.state = told.state;
-        self.seq = told.seq.or(self.seq);
-        self.position = told.position;
-        self.progress = told.progress.or(self.progress);
-        self.phase = Sanitized::short(told.phase);
-        self.message = Sanitized::short(told.message);
-        self.take_start(told);
-        let keep = |word: &mut ShortWord, told: &str| {
-            if !told.is_empty() {
-                *word = Sanitized::short(told);
+    /// Takes in a later update.
+    pub fn take(&mut self, update: &TaskUpdate<'_>) {
+        self.state = update.state;
+        self.seq = update.seq.or(self.seq);
+        self.position = update.position;
+        self.progress = update.progress.or(self.progress);
+        self.phase = Sanitized::short(update.phase);
+        self.message = Sanitized::short(update.message);
+        self.take_start(update);
+        let keep = |word: &mut ShortWord, text: &str| {
+            if !text.is_empty() {
+                *word = Sanitized::short(text);
             }
         };
-        keep(&mut self.updated_at, told.updated_at);
-        keep(&mut self.last_output_at, told.last_output_at);
+        keep(&mut self.updated_at, update.updated_at);
+        keep(&mut self.last_output_at, update.last_output_at);
     }
 
     /// Takes in when the task was accepted, which nothing that comes late can change.
-    pub fn take_start(&mut self, told: &TaskUpdate<'_>) {
+    pub fn take_start(&mut self, update: &TaskUpdate<'_>) {
         if self.created_at.is_empty() {
-            self.created_at = Sanitized::short(told.created_at);
+            self.created_at = Sanitized::short(update.created_at);
         }
         if self.updated_at.is_empty() {
             self.updated_at = self.created_at;
         }
     }
 
-    /// What people are told of it.
+    /// The state in words, for people.
     fn shown(&self) -> (TaskState, Option<u64>, Option<f64>, ShortWord, ShortMessage) {
         (
             self.state,

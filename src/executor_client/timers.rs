@@ -23,7 +23,7 @@ impl Dispatcher {
         if self.pending.is_empty() {
             return None;
         }
-        let link = match self.link.stand() {
+        let link = match self.link.state() {
             LinkState::Down { retry_at_ms } => Some(retry_at_ms),
             LinkState::Greeting { until_ms } => Some(until_ms),
             LinkState::Up(_) => None,
@@ -52,7 +52,7 @@ impl Dispatcher {
     /// Whether a connection is to be opened: there is none, somebody waits for it, and the last
     /// failure is long enough ago.
     pub fn wants_open(&self) -> bool {
-        match self.link.stand() {
+        match self.link.state() {
             LinkState::Down { retry_at_ms } => {
                 retry_at_ms <= self.now_ms && !self.pending.is_empty()
             }
@@ -91,7 +91,7 @@ impl Dispatcher {
     /// There is no connection any more, or none could be had. Whoever was never heard by an
     /// executor is told at once; the others are asked for again on the next connection.
     pub fn lost(&mut self, refusal: ToolRefusal) {
-        let greeting = matches!(self.link.stand(), LinkState::Greeting { .. });
+        let greeting = matches!(self.link.state(), LinkState::Greeting { .. });
         let refusal = match refusal.absence {
             Some(Absence::Lost) if greeting => {
                 let why = refusal.what.as_str();
@@ -126,7 +126,7 @@ impl Dispatcher {
 
     /// Does what is due, while the client reads.
     pub fn advance(&mut self, replies: &mut Replies<'_>) {
-        if let LinkState::Greeting { until_ms } = self.link.stand()
+        if let LinkState::Greeting { until_ms } = self.link.state()
             && until_ms <= self.now_ms
         {
             let why = format_args!("the executor did not answer hello within 5 seconds");
@@ -216,7 +216,7 @@ impl Dispatcher {
             .task
             .filter(|_| pending.purpose == Purpose::Submit && heard)
         else {
-            return match self.link.stand() {
+            return match self.link.state() {
                 LinkState::Up(_) => {
                     let what = format_args!("the executor gave no word within 2 seconds");
                     ToolRefusal::new(TaskErrorCode::ExecutorTimeout, what).of_task(pending.task)

@@ -1,8 +1,9 @@
 //! What an executor and its clients agree on: rocco-exec/1.
 //!
 //! Both sides of the [`protocol`] read this layer and neither reads the other: [`state`] is the one
-//! table of a task's states, [`error_code`] that of the codes of errors, [`record`] what of a task's record may be passed on, and [`sanitize`]
-//! makes an executor's words fit for a model and for a terminal.
+//! table of a task's states, [`error_code`] that of the codes of errors, [`record`] what of a
+//! task's record may be passed on, and [`sanitize`] makes an executor's words fit for a model and
+//! for a terminal.
 
 #[doc = include_str!("protocol.md")]
 pub mod protocol {}

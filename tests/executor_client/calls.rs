@@ -262,7 +262,7 @@ fn who_cannot_be_asked_is_named_with_the_reason() {
         (
             ["--executor".into(), "yes".into()],
             "handshake_failed",
-            "does not keep to the protocol",
+            "violated rocco-exec/1",
         ),
         (
             ["--executor".into(), "sh -c 'exit 7'".into()],

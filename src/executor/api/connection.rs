@@ -132,7 +132,8 @@ pub fn serve(daemon: &Arc<Daemon>, io: FrontIo<impl LineReader>) -> io::Result<(
     Ok(())
 }
 
-/// The line that tells a client that it is not served. It answers no request, so that its id is null.
+/// The line that tells a client that it is not served. It answers no request, so that its id is
+/// null.
 pub fn refusal_line(why: &str) -> String {
     let line = json::object(|reply| {
         reply.string("jsonrpc", "2.0");
@@ -157,7 +158,7 @@ impl Connection<'_> {
         }
     }
 
-    /// Serves a message. What is no request is dropped.
+    /// Serves a message. One that is not a request is dropped.
     fn serve(&mut self, message: Object<'_>) {
         let Some(id) = message.get("id").and_then(Id::from_value) else {
             return;
@@ -390,7 +391,7 @@ impl Connection<'_> {
     }
 
     fn missing(&self, id: TaskId) -> ApiError {
-        if self.daemon.journal.place().is_expired(id) {
+        if self.daemon.journal.state_dir().is_expired(id) {
             ApiError::new(
                 TaskErrorCode::Expired,
                 format!("the record of {id} is past its keep time"),
@@ -402,7 +403,11 @@ impl Connection<'_> {
 
     /// A record that was lost is told as none.
     fn record(&self, id: TaskId) -> String {
-        self.daemon.journal.place().record(id).unwrap_or_default()
+        self.daemon
+            .journal
+            .state_dir()
+            .record(id)
+            .unwrap_or_default()
     }
 
     fn get(&mut self, params: Object<'_>) -> ApiResult {
@@ -415,7 +420,7 @@ impl Connection<'_> {
             Some(_) => {
                 return Err(ApiError::new(
                     TaskErrorCode::Unsupported,
-                    "there is no such part",
+                    "part must be summary, diff, log or gates",
                 ));
             }
         };
@@ -426,7 +431,7 @@ impl Connection<'_> {
                 format!("{id} has not ended"),
             ));
         }
-        let path = self.daemon.journal.place().dir(id).join(part.1);
+        let path = self.daemon.journal.state_dir().dir(id).join(part.1);
         let offset = json::unsigned(params, "offset").unwrap_or(0);
         let limit = json::unsigned(params, "limit").unwrap_or(0);
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);

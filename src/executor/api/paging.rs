@@ -48,7 +48,7 @@ pub fn page(path: &Path, offset: u64, limit: usize) -> io::Result<TextPage> {
     })
 }
 
-/// How many bytes there are before a character that is cut at the end. What is no UTF-8 is cut
+/// How many bytes there are before a character that is cut at the end. What is not UTF-8 is cut
 /// anywhere, and something is always left.
 fn whole_characters(bytes: &[u8]) -> usize {
     for back in 1..=bytes.len().min(3) {

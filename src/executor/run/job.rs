@@ -86,7 +86,7 @@ impl<'s> Job<'s> {
         Self {
             daemon,
             task: Arc::clone(task),
-            dir: daemon.journal.place().dir(task.id),
+            dir: daemon.journal.state_dir().dir(task.id),
             repo: None,
             stop: Stop {
                 daemon,
@@ -252,7 +252,7 @@ impl<'s> Job<'s> {
         let Some(sandbox) = &self.daemon.policy.sandbox else {
             return argv.to_vec();
         };
-        let hidden = self.daemon.journal.place().root();
+        let hidden = self.daemon.journal.state_dir().root();
         let needed = [hidden, self.task.repo_real.as_path(), Path::new(&argv[0])];
         let needed = needed
             .into_iter()
@@ -506,7 +506,7 @@ impl<'s> Job<'s> {
     }
 
     fn clean_up(&mut self, has_succeeded: bool) {
-        self.daemon.journal.place().clear(self.task.id);
+        self.daemon.journal.state_dir().clear(self.task.id);
         if has_succeeded {
             // The result is in the user's repository; what cannot be removed goes with the record.
             let _ = remove_tree(&self.path("work"));

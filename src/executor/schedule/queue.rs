@@ -10,8 +10,8 @@ use crate::executor_protocol::state::TaskState;
 use crate::limits::{EXECUTOR_MESSAGE_BYTES_MAX, TASK_SUBMISSIONS_PER_MINUTE_MAX};
 use crate::task::id::TaskId;
 
-/// More changes than one executor tells of between two that it keeps: one a microsecond for an hour.
-/// Two million executors, one after the other, stay below what every JSON number can tell.
+/// More changes than one executor tells of between two that it keeps: one a microsecond for an
+/// hour. Two million executors, one after the other, stay below what every JSON number can tell.
 const SEQ_GAP: u64 = 1 << 32;
 
 /// Why a task is to end before it ends by itself.
@@ -54,8 +54,8 @@ impl TaskEntry {
         Self::found(task, state, updated_ms, 0)
     }
 
-    /// A task as an executor before this one has left it, with the number of the last change that was
-    /// kept. That executor has told of further ones, so that this one begins far above.
+    /// A task as an executor before this one has left it, with the number of the last change that
+    /// was kept. That executor has told of further ones, so that this one begins far above.
     pub fn left(task: Arc<Task>, state: TaskState, updated_ms: u64, kept_seq: u64) -> Self {
         Self::found(task, state, updated_ms, kept_seq.saturating_add(SEQ_GAP))
     }
@@ -115,8 +115,8 @@ pub struct Queue {
 pub enum Admission {
     /// It is new, and there is room.
     New,
-    /// The same submission, or one with its key, is being accepted. What it is can be told when that
-    /// is done.
+    /// The same submission, or one with its key, is being accepted. What it is can be told when
+    /// that is done.
     Pending,
     /// It is this task, sent again.
     Known(TaskId),
@@ -419,7 +419,8 @@ mod tests {
         assert!(!full(&queue, 60_000));
     }
 
-    /// The numbers were made of the clock: after a step back, fronts took the next executor's for old.
+    /// The numbers were made of the clock: after a step back, fronts took the next executor's for
+    /// old.
     #[test]
     fn changes_are_numbered_upwards_also_by_the_next_executor() {
         let shared = Arc::new(task(1, "/a", None));

@@ -41,7 +41,7 @@ impl Durability {
 /// The state directory, to write to.
 #[derive(Debug)]
 pub struct Journal {
-    place: StateDir,
+    state_dir: StateDir,
     durable: Durability,
     states: StateWriter,
     /// Files that a thread of its own brings to the disk soon.
@@ -85,7 +85,7 @@ impl Journal {
         private_file(&root.join("gitconfig")).map_err(system)?;
         let later = syncer().map_err(system)?;
         let journal = Self {
-            place: StateDir::new(root),
+            state_dir: StateDir::new(root),
             durable,
             states: StateWriter::start(later.clone()).map_err(system)?,
             later,
@@ -96,8 +96,8 @@ impl Journal {
     }
 
     /// The directory, to read.
-    pub fn place(&self) -> &StateDir {
-        &self.place
+    pub fn state_dir(&self) -> &StateDir {
+        &self.state_dir
     }
 
     /// What an accepted task survives.
@@ -107,7 +107,7 @@ impl Journal {
 
     /// Removes what was not put in place, and cuts lines that were not written to their end.
     fn tidy(&self) -> io::Result<()> {
-        for entry in fs::read_dir(self.place.tasks())? {
+        for entry in fs::read_dir(self.state_dir.tasks())? {
             let path = entry?.path();
             let name = path.file_name().and_then(|name| name.to_str());
             if name.is_some_and(|name| name.starts_with(".new-")) {
@@ -126,7 +126,7 @@ impl Journal {
 
     /// Makes a task's directory: all of it, or none.
     pub fn accept(&self, task: &Task, goal: &str) -> io::Result<()> {
-        let new = self.place.tasks().join(format!(".new-{}", task.id));
+        let new = self.state_dir.tasks().join(format!(".new-{}", task.id));
         remove_tree(&new)?;
         private_dir(&new)?;
         let line = StateLine::first(task.created_ms).to_json();
@@ -141,10 +141,10 @@ impl Journal {
         if self.durable == Durability::Power {
             File::open(&new)?.sync_all()?;
         }
-        let dir = self.place.dir(task.id);
+        let dir = self.state_dir.dir(task.id);
         fs::rename(&new, &dir)?;
         match self.durable {
-            Durability::Power => File::open(self.place.tasks())?.sync_all()?,
+            Durability::Power => File::open(self.state_dir.tasks())?.sync_all()?,
             Durability::Crash => {
                 for name in ["task.json", "state.ndjson", "goal", "", ".."] {
                     self.soon(dir.join(name));
@@ -166,12 +166,12 @@ impl Journal {
 
     /// The file of a task's states.
     fn state_file(&self, id: TaskId) -> PathBuf {
-        self.place.dir(id).join("state.ndjson")
+        self.state_dir.dir(id).join("state.ndjson")
     }
 
     /// Puts a file of a task in place whole.
     pub fn put(&self, id: TaskId, name: &str, text: &str) -> io::Result<()> {
-        let dir = self.place.dir(id);
+        let dir = self.state_dir.dir(id);
         let new = dir.join(format!(".new-{name}"));
         let mut file = private_file(&new)?;
         file.write_all(text.as_bytes())?;
@@ -188,10 +188,10 @@ impl Journal {
         }
     }
 
-    /// Keeps the name of a task that is past keeping, and takes its files out of the way. Tells where
-    /// they are, to be removed.
+    /// Keeps the name of a task that is past keeping, and takes its files out of the way. Tells
+    /// where they are, to be removed.
     pub fn retire(&self, id: TaskId) -> io::Result<PathBuf> {
-        let path = self.place.root().join("expired");
+        let path = self.state_dir.root().join("expired");
         let names = fs::read_to_string(&path).unwrap_or_default();
         let surplus = names.len().saturating_sub(EXPIRED_IDS_BYTES_MAX);
         let kept = names
@@ -202,13 +202,13 @@ impl Journal {
         } else {
             kept.map_or("", |(_, kept)| kept)
         };
-        let new = self.place.root().join(".new-expired");
+        let new = self.state_dir.root().join(".new-expired");
         private_file(&new)?.write_all(format!("{kept}{id}\n").as_bytes())?;
         fs::rename(&new, &path)?;
         // It goes at once for whoever looks, and what is left of it when the executor starts again.
-        let gone = self.place.tasks().join(format!(".new-gone-{id}"));
+        let gone = self.state_dir.tasks().join(format!(".new-gone-{id}"));
         remove_tree(&gone)?;
-        fs::rename(self.place.dir(id), &gone)?;
+        fs::rename(self.state_dir.dir(id), &gone)?;
         Ok(gone)
     }
 
@@ -315,7 +315,7 @@ mod tests {
         });
         let second = journal(Durability::Crash).unwrap();
         look.join().unwrap();
-        assert!(second.place().is_owned());
+        assert!(second.state_dir().is_owned());
         drop(second);
         fs::remove_dir_all(root).unwrap();
     }

@@ -1,6 +1,6 @@
 //! What is kept of tasks: [`state_dir`] is the directory as anybody may read it, [`journal`] is the
-//! one who writes to it, with [`state_writer`] for the states, [`log`] holds what agents and gates print, and [`removal`] takes away what
-//! nobody keeps any more.
+//! one who writes to it, with [`state_writer`] for the states, [`log`] holds what agents and gates
+//! print, and [`removal`] takes away what nobody keeps any more.
 //!
 //! ```text
 //! lock                          held by the one executor that may write here

@@ -73,15 +73,15 @@ impl StateDir {
         remove_tree(&self.dir(id).join(WORK))
     }
 
-    /// Whether an executor owns it now. The owner's lock is exclusive and this one is shared, so that
-    /// nobody who looks is taken for an owner.
+    /// Whether an executor owns it now. The owner's lock is exclusive and this one is shared, so
+    /// that nobody who looks is taken for an owner.
     pub fn is_owned(&self) -> bool {
         let lock = File::open(self.root.join(LOCK));
         lock.is_ok_and(|lock| lock.try_lock_shared().is_err())
     }
 
-    /// Where a task stands now, as far as it can be known. What an executor had in hand that is gone
-    /// will not go on.
+    /// Where a task stands now, as far as it can be known. What an executor had in hand that is
+    /// gone will not go on.
     pub fn state_of(&self, found: &FoundTask) -> TaskState {
         if !found.state.is_under_way() || self.is_owned() {
             return found.state;
@@ -93,7 +93,7 @@ impl StateDir {
             .after_a_crash()
     }
 
-    /// Every task, in the order in which they were accepted. What is no task is passed over.
+    /// Every task, in the order in which they were accepted. Other files are passed over.
     pub fn tasks_found(&self) -> io::Result<Vec<FoundTask>> {
         let ids = self.names()?.into_iter();
         let mut found: Vec<FoundTask> = ids.filter_map(|id| self.found(id)).collect();
@@ -179,8 +179,8 @@ impl StateDir {
     }
 }
 
-/// What the files below a directory take on disk: blocks, since a sparse file may be any length, and
-/// each once, whatever number of names it has. What cannot be looked at counts for nothing.
+/// What the files below a directory take on disk: blocks, since a sparse file may be any length,
+/// and each once, whatever number of names it has. What cannot be looked at counts for nothing.
 fn bytes_on_disk(dir: &Path) -> u64 {
     const BLOCK_BYTES: u64 = 512;
     let (mut bytes, mut seen) = (0, HashSet::new());
@@ -202,8 +202,8 @@ fn bytes_on_disk(dir: &Path) -> u64 {
 }
 
 /// Says that a task is there whose files cannot be read.
-pub fn damaged_task(place: &StateDir, id: TaskId) -> String {
-    format!("a task cannot be read: {}", place.dir(id).display())
+pub fn damaged_task(state_dir: &StateDir, id: TaskId) -> String {
+    format!("the task cannot be read: {}", state_dir.dir(id).display())
 }
 
 /// A line of `state.ndjson`.

@@ -13,8 +13,8 @@ pub fn object(fill: impl FnOnce(&mut ObjectWriter<'_>)) -> String {
     String::from_utf8_lossy(outbox.pending()).into_owned()
 }
 
-/// Reads a text that is one object, and shows the object to a function. None if the text is anything
-/// else.
+/// Reads a text that is one object, and shows the object to a function. None if the text is
+/// anything else.
 pub fn with<T>(text: &[u8], look: impl FnOnce(Object<'_>) -> T) -> Option<T> {
     let mut frame = text.to_vec();
     frame.resize(text.len() + FRAME_PADDING_BYTES, b' ');

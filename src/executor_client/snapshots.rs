@@ -74,8 +74,8 @@ impl Snapshots {
         }
     }
 
-    /// Takes in an update; none if it is not new. An update of a task without a snapshot counts if a
-    /// caller waits for the task: the update may have overtaken an answer.
+    /// Takes in an update; none if it is not new. An update of a task without a snapshot counts if
+    /// a caller waits for the task: the update may have overtaken an answer.
     pub fn update(
         &mut self,
         update: &TaskUpdate<'_>,

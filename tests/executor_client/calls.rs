@@ -254,7 +254,11 @@ fn who_cannot_be_asked_is_named_with_the_reason() {
             "No such file",
         ),
         (child("wrong-protocol"), "handshake_failed", "rocco-exec/2"),
-        (child("nameless"), "handshake_failed", "does not name it"),
+        (
+            child("nameless"),
+            "handshake_failed",
+            "does not name the executor",
+        ),
         (child("refuses-hello"), "handshake_failed", "not today"),
         (child("exit"), "handshake_failed", "did not say hello"),
         (child("no-hello"), "handshake_failed", "within 5 seconds"),

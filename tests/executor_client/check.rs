@@ -43,7 +43,7 @@ fn a_bad_executor_is_named_with_the_reason() {
     std::thread::scope(|scope| {
         for (modes, words) in [
             ("wrong-protocol", "rocco-exec/2"),
-            ("nameless", "does not name it"),
+            ("nameless", "does not name the executor"),
             ("refuses-hello", "not today"),
             ("no-hello", "cannot be talked to"),
             ("exit", "cannot be talked to"),

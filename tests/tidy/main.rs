@@ -196,6 +196,17 @@ fn unsafe_is_where_the_system_is_called() {
     }
 }
 
+/// `thread::spawn` panics when the system has no thread left, and a panic ends the process.
+#[test]
+fn every_thread_is_started_so_that_it_can_fail() {
+    for (path, text) in sources("src") {
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        let mut lines = code.lines().map(str::trim_start);
+        let bare = lines.any(|line| !line.starts_with("//") && line.contains("thread::spawn("));
+        assert!(!bare, "{} starts a thread that panics", path.display());
+    }
+}
+
 #[test]
 fn files_open_with_their_purpose_and_lines_are_short() {
     for folder in ["src", "tests", "benches", "profiling"] {

@@ -156,7 +156,7 @@ fn a_thread_that_cannot_be_started_is_told_and_ends_nothing() {
     }
     // Each thread counts those that it starts, so that only the ninth connection is refused one.
     let which = (AT_START + 1).to_string();
-    let mut daemon = without_threads(&bench, &which, &flags).spawn().unwrap();
+    let mut daemon = Traced(without_threads(&bench, &which, &flags).spawn().unwrap());
     wait_for("the socket", || socket.exists().then_some(()));
     for _ in 0..AT_START {
         assert!(greet(&bench)["result"].is_object());
@@ -166,17 +166,21 @@ fn a_thread_that_cannot_be_started_is_told_and_ends_nothing() {
     let message = refused["error"]["message"].as_str().unwrap();
     assert!(message.contains("cannot be started"), "{message}");
     assert!(greet(&bench)["result"].is_object());
-    assert!(daemon.try_wait().unwrap().is_none());
-    end_traced(daemon);
+    assert!(daemon.0.try_wait().unwrap().is_none());
 }
 
-/// Whoever traces the executor ends with it.
-fn end_traced(mut tracer: Child) {
-    let children = format!("/proc/{0}/task/{0}/children", tracer.id());
-    let executor = std::fs::read_to_string(children).unwrap();
-    let ended = Command::new("kill").args(["-9", executor.trim()]).status();
-    assert!(ended.unwrap().success(), "{executor}");
-    tracer.wait().unwrap();
+/// An executor under a tracer. It is ended first, and the tracer ends with it, also when a test
+/// fails.
+struct Traced(Child);
+
+impl Drop for Traced {
+    fn drop(&mut self) {
+        let children = format!("/proc/{0}/task/{0}/children", self.0.id());
+        let executor = std::fs::read_to_string(children).unwrap_or_default();
+        // Either of them may be gone.
+        let _ = Command::new("kill").args(["-9", executor.trim()]).status();
+        let _ = self.0.wait();
+    }
 }
 
 /// While a disk took two seconds for each write that has to last, no front was answered in time.
@@ -186,9 +190,8 @@ fn a_slow_disk_makes_no_other_front_wait() {
     let socket = bench.socket();
     let flags = ["--durable", "power", "--socket", socket.to_str().unwrap()];
     let fault = "fsync,fdatasync:delay_enter=2000000";
-    let daemon = traced(&bench, "fsync,fdatasync", fault, &flags)
-        .spawn()
-        .expect("strace is installed");
+    let daemon = traced(&bench, "fsync,fdatasync", fault, &flags).spawn();
+    let _daemon = Traced(daemon.expect("strace is installed"));
     wait_for("the socket", || UnixStream::connect(&socket).ok());
     let mut other = bench.front();
     let id = new_id();
@@ -222,5 +225,4 @@ fn a_slow_disk_makes_no_other_front_wait() {
     // Each state stands once and in its order, and the record before the last of them.
     let states = bench.states(&id);
     assert_eq!(states, ["queued", "running", "verifying", "failed"]);
-    end_traced(daemon);
 }

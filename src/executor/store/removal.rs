@@ -1,97 +1,217 @@
-//! Removes directories that agents have filled: of any depth, of any modes, without recursion.
+//! Removes whatever a task has left, however it is built.
 //!
-//! Each directory below the one that is removed is moved up beside it before its files are looked
-//! at. So no path grows longer than the system takes, and no stack grows with the depth.
+//! A task may leave directories that nobody may enter, thousands of levels of them, and names that
+//! are as long as names may be. The removal goes by descriptors and never follows a link, so that
+//! it leaves the tree no more than the tree's own names do. It needs two descriptors at any depth:
+//! a directory that lies in another is moved up beside it first, so that the tree grows wide and
+//! never deep.
 
-use std::fs::{self, DirBuilder, Permissions};
-use std::io::{self, ErrorKind};
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
-use std::path::{Path, PathBuf};
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
 
-/// Removes a directory with all that it holds. One that is not there is removed already.
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+/// Removes a file, or a directory with all that is in it. What is not there is removed already.
 ///
 /// # Errors
 ///
-/// Something cannot be removed. The rest is removed.
-pub fn remove_tree(dir: &Path) -> io::Result<()> {
-    match fs::symlink_metadata(dir) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        Ok(found) if !found.is_dir() => return fs::remove_file(dir),
-        found => drop(found?),
+/// What the system does not let go of. The rest is gone.
+pub fn remove_tree(path: &Path) -> io::Result<()> {
+    match rustix::fs::unlinkat(CWD, path, AtFlags::empty()) {
+        Err(Errno::ISDIR | Errno::PERM) => {}
+        Err(Errno::NOENT) => return Ok(()),
+        other => return Ok(other?),
     }
-    let mut trash = Trash::beside(dir)?;
-    trash.take(dir)?;
-    let mut outcome = Ok(());
-    while let Some(folder) = trash.folders.pop() {
-        outcome = outcome.and(trash.empty(&folder));
-    }
-    outcome.and(fs::remove_dir(&trash.root))
+    let top = open_dir(CWD, path)?;
+    let emptied = empty(&top);
+    drop(top);
+    rustix::fs::unlinkat(CWD, path, AtFlags::REMOVEDIR)?;
+    emptied
 }
 
-/// Directories that wait to be emptied, all of them in one.
-struct Trash {
-    root: PathBuf,
-    folders: Vec<PathBuf>,
-    count: u64,
-}
-
-impl Trash {
-    /// A new directory beside another one, so that both are on one file system. Its name begins so
-    /// that the next executor removes it, should this one end before.
-    fn beside(dir: &Path) -> io::Result<Self> {
-        let parent = dir.parent().ok_or(ErrorKind::InvalidInput)?;
-        let name = dir.file_name().unwrap_or_default().to_string_lossy();
-        let root = parent.join(format!(".new-trash-{name}"));
-        match DirBuilder::new().mode(0o700).create(&root) {
-            Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
-            _ => {}
-        }
-        let mut trash = Self {
-            root,
-            folders: Vec::new(),
-            count: 0,
+/// Removes all that is in a directory.
+fn empty(top: &OwnedFd) -> io::Result<()> {
+    let mut moved: u64 = 0;
+    let mut failure = None;
+    loop {
+        let directories = remove_files(top, &mut failure)?;
+        let Some(first) = directories.first() else {
+            break;
         };
-        // What was begun before is gone on with.
-        for entry in fs::read_dir(&trash.root)?.flatten() {
-            let number = entry
-                .file_name()
-                .to_str()
-                .and_then(|name| name.parse().ok());
-            trash.count = trash.count.max(number.unwrap_or(0) + 1);
-            trash.folders.push(entry.path());
+        let before = (moved, directories.len());
+        for name in &directories {
+            if let Err(error) = remove_dir(top, name, &mut moved, &mut failure) {
+                failure = Some(error);
+            }
         }
-        Ok(trash)
-    }
-
-    /// Takes a directory in. It has to be one that may be written, since its parent changes.
-    fn take(&mut self, folder: &Path) -> io::Result<()> {
-        fs::set_permissions(folder, Permissions::from_mode(0o700))?;
-        let place = self.root.join(self.count.to_string());
-        self.count += 1;
-        fs::rename(folder, &place)?;
-        self.folders.push(place);
-        Ok(())
-    }
-
-    /// Removes a directory, whose own directories are taken in.
-    fn empty(&mut self, folder: &Path) -> io::Result<()> {
-        fs::set_permissions(folder, Permissions::from_mode(0o700))?;
-        let mut outcome = Ok(());
-        for entry in fs::read_dir(folder)? {
-            let entry = entry?;
-            let removed = match entry.file_type()?.is_dir() {
-                true => self.take(&entry.path()),
-                false => fs::remove_file(entry.path()),
-            };
-            outcome = outcome.and(removed);
+        // What can be neither emptied nor moved would be met for ever.
+        let after = remove_files(top, &mut failure)?;
+        if after.first() == Some(first) && (moved, after.len()) == before {
+            break;
         }
-        outcome.and(fs::remove_dir(folder))
     }
+    failure.map_or(Ok(()), Err)
+}
+
+/// Removes the files of a directory, and names its directories.
+fn remove_files(dir: &OwnedFd, failure: &mut Option<io::Error>) -> io::Result<Vec<CString>> {
+    let mut directories = Vec::new();
+    for entry in Dir::read_from(dir)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if matches!(name.to_bytes(), b"." | b"..") {
+            continue;
+        }
+        if entry.file_type() == FileType::Directory {
+            directories.push(name.to_owned());
+            continue;
+        }
+        match rustix::fs::unlinkat(dir, name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            // Not every file system tells the kind of an entry.
+            Err(Errno::ISDIR | Errno::PERM) if is_dir(dir, name) => {
+                directories.push(name.to_owned())
+            }
+            Err(error) => *failure = Some(error.into()),
+        }
+    }
+    Ok(directories)
+}
+
+/// Removes one directory of a directory, after its own directories were moved up.
+fn remove_dir(
+    top: &OwnedFd,
+    name: &CString,
+    moved: &mut u64,
+    failure: &mut Option<io::Error>,
+) -> io::Result<()> {
+    let dir = open_dir(top, name.as_c_str())?;
+    for inner in remove_files(&dir, failure)? {
+        // A directory can be moved only by who may write it.
+        open_dir(&dir, inner.as_c_str())?;
+        loop {
+            let free = format!(".removed-{moved}");
+            *moved += 1;
+            match rustix::fs::renameat_with(
+                &dir,
+                inner.as_c_str(),
+                top,
+                free.as_str(),
+                rustix::fs::RenameFlags::NOREPLACE,
+            ) {
+                Err(Errno::EXIST) => {}
+                other => break other?,
+            }
+        }
+    }
+    drop(dir);
+    Ok(rustix::fs::unlinkat(
+        top,
+        name.as_c_str(),
+        AtFlags::REMOVEDIR,
+    )?)
+}
+
+/// Opens a directory itself, and no link to one, and makes sure that its owner may change it.
+fn open_dir(parent: impl AsFd, name: impl rustix::path::Arg + Copy) -> io::Result<OwnedFd> {
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let handle = rustix::fs::openat(&parent, name, flags | OFlags::PATH, Mode::empty())?;
+    let mode = rustix::fs::fstat(&handle)?.st_mode;
+    if mode & 0o700 != 0o700 {
+        // A handle that only names a file cannot change its mode itself.
+        let itself = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&handle));
+        rustix::fs::chmod(itself, Mode::from_raw_mode(mode & 0o7777 | 0o700))?;
+    }
+    Ok(rustix::fs::openat(
+        &parent,
+        name,
+        flags | OFlags::RDONLY,
+        Mode::empty(),
+    )?)
+}
+
+fn is_dir(dir: &OwnedFd, name: &std::ffi::CStr) -> bool {
+    let found = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW);
+    found.is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::Directory)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::fs::Permissions;
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+    use std::path::PathBuf;
+
     use super::*;
+
+    fn world(name: &str) -> (std::path::PathBuf, std::path::PathBuf) {
+        let root =
+            std::env::temp_dir().join(format!("rocco-removal-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&root);
+        fs::create_dir_all(root.join("kept")).expect("a directory");
+        fs::write(root.join("kept/file"), "kept").expect("a file");
+        let tree = root.join("tree");
+        fs::create_dir(&tree).expect("a directory");
+        (root, tree)
+    }
+
+    #[test]
+    fn links_lead_nowhere_and_closed_directories_are_opened() {
+        let (root, tree) = world("links");
+        symlink(root.join("kept"), tree.join("link")).expect("a link");
+        symlink(root.join("kept/file"), tree.join("file")).expect("a link");
+        fs::create_dir_all(tree.join("a/b/c")).expect("directories");
+        fs::write(tree.join("a/b/c/x"), "").expect("a file");
+        fs::write(tree.join(".removed-0"), "").expect("a file");
+        fs::create_dir(tree.join(".removed-1")).expect("a directory");
+        for closed in ["a/b/c", "a/b", "a"] {
+            let mode = Permissions::from_mode(0o000);
+            fs::set_permissions(tree.join(closed), mode).expect("a mode");
+        }
+        remove_tree(&tree).expect("a removal");
+        assert!(!tree.exists());
+        assert_eq!(
+            fs::read_to_string(root.join("kept/file")).ok().as_deref(),
+            Some("kept")
+        );
+        remove_tree(&tree).expect("what is not there is removed");
+        symlink(root.join("kept"), &tree).expect("a link");
+        remove_tree(&tree).expect("a link is removed, and not what it leads to");
+        assert!(root.join("kept/file").exists());
+        remove_tree(&root).expect("an end");
+        assert!(!root.exists());
+    }
+
+    /// 15,000 levels overflowed the stack of a removal that called itself (attack 9).
+    #[test]
+    fn a_tree_of_any_depth_is_removed() {
+        let (root, tree) = world("depth");
+        let mut at = rustix::fs::open(&tree, OFlags::DIRECTORY | OFlags::PATH, Mode::empty())
+            .expect("a directory");
+        for _ in 0..15_000 {
+            rustix::fs::mkdirat(&at, "d", Mode::from_raw_mode(0o700)).expect("a directory");
+            at = rustix::fs::openat(&at, "d", OFlags::DIRECTORY | OFlags::PATH, Mode::empty())
+                .expect("a directory");
+        }
+        drop(at);
+        remove_tree(&root).expect("a removal");
+        assert!(!root.exists());
+    }
+
+    #[test]
+    fn a_wide_tree_is_removed() {
+        let (root, tree) = world("width");
+        for number in 0..200 {
+            let dir = tree.join(format!("{number}/{}", "x".repeat(255)));
+            fs::create_dir_all(&dir).expect("directories");
+            fs::write(dir.join("y".repeat(255)), "").expect("a file");
+        }
+        remove_tree(&root).expect("a removal");
+        assert!(!root.exists());
+    }
 
     fn folder(name: &str) -> PathBuf {
         let place = std::env::temp_dir().join(format!("rocco-{name}-{}", std::process::id()));
@@ -130,7 +250,7 @@ mod tests {
         fs::create_dir_all(top.join("a/b")).unwrap();
         std::os::unix::fs::symlink(&precious, top.join("a/link")).unwrap();
         for closed in [top.join("a/b"), top.join("a"), top.clone()] {
-            fs::set_permissions(closed, Permissions::from_mode(0)).unwrap();
+            fs::set_permissions(closed, Permissions::from_mode(0o000)).unwrap();
         }
         remove_tree(&top).unwrap();
         remove_tree(&top).unwrap();

@@ -89,8 +89,8 @@ pub fn text(arguments: fmt::Arguments<'_>) -> ErrorText {
     struct Filler(ErrorText);
     impl fmt::Write for Filler {
         fn write_str(&mut self, part: &str) -> fmt::Result {
-            for run in Sanitized::new(part, usize::MAX).runs() {
-                self.0.push(run);
+            for piece in Sanitized::new(part, usize::MAX).pieces() {
+                self.0.push(piece.as_str());
             }
             Ok(())
         }

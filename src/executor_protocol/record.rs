@@ -41,6 +41,7 @@ const SPEECH: Shape = Shape::Text {
 const MEMBERS: &[(&str, Shape)] = &[
     ("outcome", WORD),
     ("verification", WORD),
+    ("sandbox", WORD),
     ("summary", SPEECH),
     ("question", SPEECH),
     ("base_commit", WORD),
@@ -141,8 +142,8 @@ impl Shape {
         match (self, value) {
             (Self::Text { bytes_max }, Value::String(text)) => {
                 sink.raw("\"");
-                for run in Sanitized::new(text, *bytes_max).runs() {
-                    sink.string_part(run);
+                for piece in Sanitized::new(text, *bytes_max).pieces() {
+                    sink.string_part(piece.as_str());
                 }
                 sink.raw("\"");
             }
@@ -225,13 +226,14 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_plain_and_cut() {
+    fn texts_are_escaped_and_cut() {
         let long = "x".repeat(5000);
-        let record = format!(r#"{{"outcome":"\u001b[1mfailed\u0000","summary":"{long}"}}"#);
+        let record =
+            format!(r#"{{"outcome":"failed","question":"\u001b[1mX\u0000","summary":"{long}"}}"#);
         let cut = &long[..4096];
         assert_eq!(
             written(&record),
-            format!(r#"{{"outcome":"failed","summary":"{cut}"}}"#)
+            format!(r#"{{"outcome":"failed","summary":"{cut}","question":"\\x1b[1mX\\x00"}}"#)
         );
     }
 }

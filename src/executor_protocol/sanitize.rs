@@ -1,74 +1,190 @@
-//! An executor's words, made fit for a model and for a terminal.
+//! Text of an agent or an executor, made fit for a model and for a terminal.
+//!
+//! What steers a terminal, reorders a line or cannot be seen is shown as an escape and never left
+//! out: a reader sees that it is there, and two texts that differ look different.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use crate::mcp::owned::InlineString;
 use crate::wire::writer::start_of;
 
-const ESCAPE: char = '\u{1B}';
-
-/// The start of a text without control characters, but for line feeds and tabs, and without the
-/// sequences by which terminals are steered.
+/// A text of which every character can be seen, cut to a bound.
 #[derive(Debug, Clone, Copy)]
 pub struct Sanitized<'a> {
     text: &'a str,
+    bytes_max: usize,
+    kind: Kind,
+}
+
+/// What a text is, which decides what of it could deceive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Prose, a log or a diff: lines and tabs are what they are.
+    Text,
+    /// The name of a file or the like, on one line. No two names have the same escapes.
+    Name,
+}
+
+/// A part of a text as it is shown.
+#[derive(Debug, Clone, Copy)]
+pub enum Piece<'a> {
+    /// A run of characters that are shown as they are.
+    Plain(&'a str),
+    /// One character, as an escape.
+    Escaped(InlineString<ESCAPE_BYTES_MAX>),
+}
+
+/// The longest escape: `\u{10ffff}`.
+const ESCAPE_BYTES_MAX: usize = 10;
+
+impl Piece<'_> {
+    /// The part as text.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Plain(text) => text,
+            Self::Escaped(text) => text.as_str(),
+        }
+    }
 }
 
 impl<'a> Sanitized<'a> {
-    /// At most the first `bytes_max` bytes.
+    /// The start of a text, as it is shown in at most `bytes_max` bytes.
     pub fn new(text: &'a str, bytes_max: usize) -> Self {
-        let text = start_of(text, bytes_max);
-        Self { text }
+        Self {
+            text,
+            bytes_max,
+            kind: Kind::Text,
+        }
     }
 
-    /// A copy, cut to what fits.
+    /// The start of a name, as it is shown in at most `bytes_max` bytes.
+    pub fn name(text: &'a str, bytes_max: usize) -> Self {
+        Self {
+            kind: Kind::Name,
+            ..Self::new(text, bytes_max)
+        }
+    }
+
+    /// A copy of the start of a text, as it is shown in at most `BYTES` bytes.
     pub fn short<const BYTES: usize>(text: &'a str) -> InlineString<BYTES> {
         let mut short = InlineString::EMPTY;
-        for run in Self::new(text, BYTES).runs() {
-            short.push(run);
+        for piece in Self::new(text, BYTES).pieces() {
+            short.push(piece.as_str());
         }
         short
     }
 
-    /// The parts that may be shown, in order.
-    pub fn runs(self) -> impl Iterator<Item = &'a str> {
-        let mut rest = self.text;
+    /// The text as it is shown, part by part.
+    pub fn pieces(self) -> impl Iterator<Item = Piece<'a>> {
+        let (mut rest, mut left_bytes) = (self.text, self.bytes_max);
+        let mut is_first = true;
         std::iter::from_fn(move || {
-            if rest.is_empty() {
-                return None;
+            let first = rest.chars().next()?;
+            let at_an_edge = std::mem::take(&mut is_first) || rest.len() == first.len_utf8();
+            let is_hidden = |character| self.kind.hides(character);
+            if is_hidden(first) || (at_an_edge && self.kind.hides_at_an_edge(first)) {
+                let escaped = escape(first);
+                rest = &rest[first.len_utf8()..];
+                left_bytes = match left_bytes.checked_sub(escaped.as_str().len()) {
+                    Some(left_bytes) => left_bytes,
+                    // Half an escape would be another text.
+                    None => {
+                        rest = "";
+                        return None;
+                    }
+                };
+                return Some(Piece::Escaped(escaped));
             }
             let end = rest.find(is_hidden).unwrap_or(rest.len());
-            let (run, behind) = rest.split_at(end);
-            rest = skip(behind);
-            Some(run)
+            let end = match self.kind {
+                // The last character of a name is looked at by itself.
+                Kind::Name if end == rest.len() && rest.ends_with(' ') && end > 1 => end - 1,
+                _ => end,
+            };
+            let run = start_of(&rest[..end], left_bytes);
+            rest = if run.len() < end { "" } else { &rest[end..] };
+            left_bytes -= run.len();
+            (!run.is_empty()).then_some(Piece::Plain(run))
         })
     }
 }
 
 impl fmt::Display for Sanitized<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.runs().try_for_each(|run| f.write_str(run))
+        self.pieces()
+            .try_for_each(|piece| f.write_str(piece.as_str()))
     }
 }
 
-fn is_hidden(character: char) -> bool {
-    character.is_control() && !matches!(character, '\n' | '\t')
-}
-
-/// What comes behind one hidden character, or behind the sequence that it begins (ECMA-48, 5.4).
-fn skip(text: &str) -> &str {
-    let mut characters = text.chars();
-    if characters.next() != Some(ESCAPE) || !characters.as_str().starts_with('[') {
-        return characters.as_str();
-    }
-    let sequence = &characters.as_str()[1..];
-    match sequence.find(|character: char| !matches!(character, ' '..='?')) {
-        Some(end) if sequence[end..].starts_with(|last: char| matches!(last, '@'..='~')) => {
-            &sequence[end + 1..]
+impl Kind {
+    fn hides(self, character: char) -> bool {
+        match self {
+            Self::Text => !matches!(character, '\n' | '\t') && cannot_be_seen(character),
+            Self::Name => {
+                // A backslash begins an escape, so that it is one itself. Marks that combine make
+                // two spellings of one letter, and other spaces look like the plain one.
+                character == '\\'
+                    || cannot_be_seen(character)
+                    || (character != ' ' && character.is_whitespace())
+                    || matches!(character, '\u{300}'..='\u{36F}')
+            }
         }
-        Some(end) => &sequence[end..],
-        None => "",
     }
+
+    /// Whether a character cannot be seen where a text begins or ends.
+    fn hides_at_an_edge(self, character: char) -> bool {
+        self == Self::Name && character == ' '
+    }
+}
+
+/// Whether a character steers a terminal, reorders what stands around it, or shows nothing: the
+/// control and format characters, the separators of lines and paragraphs, and those that Unicode
+/// has ignored by default (Unicode 17, DerivedCoreProperties, Default_Ignorable_Code_Point).
+fn cannot_be_seen(character: char) -> bool {
+    character.is_control()
+        || matches!(
+            character,
+            '\u{AD}'
+                | '\u{34F}'
+                | '\u{600}'..='\u{605}'
+                | '\u{61C}'
+                | '\u{6DD}'
+                | '\u{70F}'
+                | '\u{890}'..='\u{891}'
+                | '\u{8E2}'
+                | '\u{115F}'..='\u{1160}'
+                | '\u{17B4}'..='\u{17B5}'
+                | '\u{180B}'..='\u{180F}'
+                | '\u{200B}'..='\u{200F}'
+                | '\u{2028}'..='\u{202E}'
+                | '\u{2060}'..='\u{206F}'
+                | '\u{3164}'
+                | '\u{FE00}'..='\u{FE0D}'
+                | '\u{FEFF}'
+                | '\u{FFA0}'
+                | '\u{FFF0}'..='\u{FFFB}'
+                | '\u{110BD}'
+                | '\u{110CD}'
+                | '\u{13430}'..='\u{1343F}'
+                | '\u{1BCA0}'..='\u{1BCA3}'
+                | '\u{1D173}'..='\u{1D17A}'
+                | '\u{E0000}'..='\u{E0FFF}'
+        )
+}
+
+/// A character as an escape, as Rust and many others write it.
+fn escape(character: char) -> InlineString<ESCAPE_BYTES_MAX> {
+    let mut escaped = InlineString::EMPTY;
+    let written = match character {
+        '\\' => escaped.write_str("\\\\"),
+        '\n' => escaped.write_str("\\n"),
+        '\r' => escaped.write_str("\\r"),
+        '\t' => escaped.write_str("\\t"),
+        _ if character.is_ascii() => write!(escaped, "\\x{:02x}", u32::from(character)),
+        _ => write!(escaped, "\\u{{{:x}}}", u32::from(character)),
+    };
+    debug_assert!(written.is_ok());
+    escaped
 }
 
 #[cfg(test)]
@@ -76,21 +192,76 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_can_be_shown_is_left() {
+    fn what_cannot_be_seen_is_shown_as_an_escape_and_never_left_out() {
         for (text, shown) in [
             ("", ""),
-            ("two\nlines\tand a tab\r\n", "two\nlines\tand a tab\n"),
-            ("\u{1B}[1;31mred\u{1B}[0m", "red"),
-            ("\u{1B}]0;title\u{7}after", "]0;titleafter"),
-            ("cut \u{1B}[1", "cut "),
-            ("\u{1B}", ""),
-            ("\u{1B}[é", "é"),
-            ("a\0b\u{9B}31mc\u{85}", "ab31mc"),
-            ("é€😀", "é€😀"),
+            ("two\nlines\tand a tab\r\n", "two\nlines\tand a tab\\r\n"),
+            ("\u{1B}[1;31mred\u{1B}[0m", "\\x1b[1;31mred\\x1b[0m"),
+            ("\u{1B}]0;title\u{7}after", "\\x1b]0;title\\x07after"),
+            ("\u{1B}]52;c;Y3V0\u{1B}\\", "\\x1b]52;c;Y3V0\\x1b\\"),
+            ("a\0b\u{9B}31mc\u{85}", "a\\x00b\\u{9b}31mc\\u{85}"),
+            ("\u{202E}txt.exe", "\\u{202e}txt.exe"),
+            ("a\u{2066}b\u{2069}", "a\\u{2066}b\\u{2069}"),
+            ("hidden\u{E0041}\u{E0042}", "hidden\\u{e0041}\\u{e0042}"),
+            ("zero\u{200B}width\u{FEFF}", "zero\\u{200b}width\\u{feff}"),
+            ("line\u{2028}separator", "line\\u{2028}separator"),
+            ("a\\b", "a\\b"),
+            ("é€😀 \u{26A0}\u{FE0F}", "é€😀 \u{26A0}\u{FE0F}"),
         ] {
             assert_eq!(Sanitized::new(text, 99).to_string(), shown, "{text:?}");
         }
+    }
+
+    #[test]
+    fn two_names_never_look_the_same() {
+        let names = [
+            "a",
+            "a ",
+            " a",
+            "a\u{A0}",
+            "a\u{200B}",
+            "a\u{202E}",
+            "a\\u{202e}",
+            "a\n",
+            "a\\n",
+            "a\\\\n",
+            "a\t",
+            "é",
+            "e\u{301}",
+            "a\\",
+            "a\\\\",
+            "a\u{FE0F}x",
+            "a\u{3000}x",
+            "a x",
+            "a\u{2028}",
+            "a\r",
+            "\u{1B}a",
+            "\\x1ba",
+            "",
+            " ",
+            "  ",
+        ];
+        let mut shown: Vec<String> = names
+            .map(|name| Sanitized::name(name, 99).to_string())
+            .into();
+        let whole = shown.len();
+        shown.sort();
+        shown.dedup();
+        assert_eq!(shown.len(), whole, "{shown:?}");
+        assert_eq!(Sanitized::name("src/b c.rs", 99).to_string(), "src/b c.rs");
+        assert_eq!(Sanitized::name(" ", 99).to_string(), "\\x20");
+        assert_eq!(Sanitized::name("a ", 99).to_string(), "a\\x20");
+    }
+
+    #[test]
+    fn the_bound_holds_for_what_is_shown() {
         assert_eq!(Sanitized::new("aé", 2).to_string(), "a");
-        assert_eq!(Sanitized::short::<3>("\0ab€").as_str(), "ab");
+        assert_eq!(Sanitized::short::<3>("ab€").as_str(), "ab");
+        assert_eq!(Sanitized::short::<6>("\0ab€").as_str(), "\\x00ab");
+        assert_eq!(Sanitized::new("\0\0\0", 9).to_string(), "\\x00\\x00");
+        for bytes_max in 0..20 {
+            let shown = Sanitized::name("a\u{202E}b \\", bytes_max).to_string();
+            assert!(shown.len() <= bytes_max, "{shown}");
+        }
     }
 }

@@ -89,6 +89,14 @@ impl<const BYTES: usize> InlineString<BYTES> {
     }
 }
 
+/// Writing cuts as [`InlineString::push`] does, and never fails.
+impl<const BYTES: usize> std::fmt::Write for InlineString<BYTES> {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        self.push(text);
+        Ok(())
+    }
+}
+
 impl<const BYTES: usize> std::fmt::Debug for InlineString<BYTES> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.as_str().fmt(f)

@@ -225,6 +225,8 @@ pub use wire::writer::{ArrayWriter, ObjectWriter};
 pub mod manual {
     #[doc = include_str!("executor/manual.md")]
     pub mod executor {}
+    #[doc = include_str!("executor/walls/manual.md")]
+    pub mod walls {}
     #[doc = include_str!("executor_protocol/protocol.md")]
     pub mod executor_protocol {}
     #[doc = include_str!("executor_client/manual.md")]

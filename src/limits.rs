@@ -404,6 +404,29 @@ pub const GIT_TIMEOUT_S: u64 = 120;
 /// The output of a git command that is read. A diff goes to a file instead.
 pub const GIT_OUTPUT_BYTES_MAX: usize = 16 << 20;
 
+/// Memory that one process of a task may claim, unless the operator says otherwise, in MiB: a
+/// compiler or a test runner takes a few GiB at its worst.
+pub const TASK_MEMORY_MIB: u64 = 8 << 10;
+
+/// Processes and threads of an agent or a gate, unless the operator says otherwise. A parallel
+/// build on many cores has some hundred.
+pub const TASK_PROCESSES: u64 = 1024;
+
+/// Files that one process of a task may have open, unless the operator says otherwise.
+pub const TASK_OPEN_FILES: u64 = 8192;
+
+/// The length of one file that a task writes, unless the operator says otherwise, in MiB.
+pub const TASK_FILE_MIB: u64 = 8 << 10;
+
+/// The highest bound of bytes that an operator can set, in MiB: a PiB, as good as none.
+pub const TASK_MIB_MAX: u64 = 1 << 30;
+
+/// The highest bound of a count that an operator can set: what Linux has at most.
+pub const TASK_COUNT_MAX: u64 = 1 << 22;
+
+/// Memory that the processes of a program share under /dev/shm, within the outer wall.
+pub const TASK_SHARED_MEMORY_BYTES_MAX: u64 = 256 << 20;
+
 /// Fronts that are connected at once.
 pub const FRONTS_MAX: usize = 64;
 

@@ -12,10 +12,13 @@ use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint, value_parser};
 use crate::executor::daemon;
 use crate::executor::policy::ExecutorConfig;
 use crate::executor::run::guard;
-use crate::executor::run::sandbox::SandboxMode;
 use crate::executor::store::journal::Durability;
+use crate::executor::walls::bounds::Bounds;
+use crate::executor::walls::entry;
+use crate::executor::walls::standing::{Walls, WallsWanted};
 use crate::limits::{
-    TASK_DEADLINE_S, TASK_SILENCE_S, TASK_TIMEOUT_S_MAX, TASKS_QUEUED, TASKS_QUEUED_MAX,
+    TASK_COUNT_MAX, TASK_DEADLINE_S, TASK_FILE_MIB, TASK_MEMORY_MIB, TASK_MIB_MAX, TASK_OPEN_FILES,
+    TASK_PROCESSES, TASK_SILENCE_S, TASK_TIMEOUT_S_MAX, TASKS_QUEUED, TASKS_QUEUED_MAX,
     TASKS_RUNNING, TASKS_RUNNING_MAX,
 };
 
@@ -38,12 +41,15 @@ Exit codes:
   2  the command line is not understood
   3  another executor has the state directory"#;
 
-/// Does the hidden command by which the executor starts its own program, if it is that one.
+/// Does the hidden command by which the executor starts its own program, if it is one of them.
 pub(super) fn guard(arguments: &[OsString]) -> Option<ExitCode> {
-    let [command, stdin, dir, argv @ ..] = arguments else {
-        return None;
-    };
-    (command == guard::COMMAND).then(|| guard::main(Path::new(stdin), Path::new(dir), argv))
+    match arguments {
+        [command, stdin, dir, argv @ ..] if command == guard::COMMAND => {
+            Some(guard::main(Path::new(stdin), Path::new(dir), argv))
+        }
+        [command, words @ ..] if command == entry::COMMAND => Some(entry::main(words)),
+        _ => None,
+    }
 }
 
 pub(super) fn command() -> Command {
@@ -70,13 +76,9 @@ pub(super) fn command() -> Command {
             commands::option("pass-env", "NAME")
                 .action(ArgAction::Append)
                 .help("give agents a variable of this environment; may be repeated"),
-            path("writable", "DIR")
-                .action(ArgAction::Append)
-                .help("let agents write there as well, in the sandbox; may be repeated"),
         ])
+        .args(walls())
         .args([
-            word("sandbox", "auto", ["require", "auto", "off"])
-                .help("whether agents run in bubblewrap; auto: where it works"),
             flag("strict-scope").help("a change outside of the declared files fails the task"),
             word("durable", "crash", ["crash", "power"]).help("what an accepted task survives"),
             number("running", "N", TASKS_RUNNING, TASKS_RUNNING_MAX)
@@ -94,6 +96,42 @@ pub(super) fn command() -> Command {
                 .value_parser(value_parser!(OsString))
                 .help("the agent and its arguments"),
         ])
+}
+
+/// The options for what stands around the programs of a task.
+fn walls() -> [Arg; 9] {
+    let mib = |name, default| number(name, "MIB", default, TASK_MIB_MAX);
+    let count = |name, default| number(name, "N", default, TASK_COUNT_MAX);
+    [
+        word(
+            "sandbox",
+            "auto",
+            ["auto", "require", "landlock", "bubblewrap", "off"],
+        )
+        .help(
+            "the walls around agents and gates: auto takes the strongest that work here and needs \
+             one at least, require wants bubblewrap and Landlock, off has none: an agent can then \
+             do all that you can",
+        ),
+        path("readable", "PATH")
+            .action(ArgAction::Append)
+            .help("let agents and gates read there as well, a toolchain for one; may be repeated"),
+        path("writable", "PATH")
+            .action(ArgAction::Append)
+            .help("let agents write there as well; may be repeated"),
+        path("credentials", "FILE").action(ArgAction::Append).help(
+            "let agents find this file of your home at the same place in theirs, which is \
+             otherwise empty, and change it; may be repeated",
+        ),
+        Arg::new("unix-sockets")
+            .long("unix-sockets")
+            .action(ArgAction::SetTrue)
+            .help("let agents and gates have Unix sockets, which some tests need"),
+        mib("memory", TASK_MEMORY_MIB).help("memory that one process may claim"),
+        count("processes", TASK_PROCESSES).help("processes and threads of an agent or a gate"),
+        count("open-files", TASK_OPEN_FILES).help("files that one process may have open"),
+        mib("file-size", TASK_FILE_MIB).help("the length of one file"),
+    ]
 }
 
 pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, String> {
@@ -149,11 +187,22 @@ fn config(matches: &ArgMatches) -> Result<ExecutorConfig, String> {
         allow: paths("allow-repo"),
         gates: path("gates"),
         pass_env: all(matches.get_many("pass-env")),
+        readable: paths("readable"),
         writable: paths("writable"),
-        sandbox: match word("sandbox") {
-            "require" => SandboxMode::Require,
-            "off" => SandboxMode::Off,
-            _ => SandboxMode::Auto,
+        credentials: paths("credentials"),
+        walls: match word("sandbox") {
+            "require" => WallsWanted::Exactly(Walls::Both),
+            "landlock" => WallsWanted::Exactly(Walls::Landlock),
+            "bubblewrap" => WallsWanted::Exactly(Walls::Bubblewrap),
+            "off" => WallsWanted::Exactly(Walls::Neither),
+            _ => WallsWanted::Auto,
+        },
+        unix_sockets: matches.get_flag("unix-sockets"),
+        program_bounds: Bounds {
+            memory_bytes: Some(number("memory") << 20),
+            processes: Some(number("processes")),
+            open_files: Some(number("open-files")),
+            file_bytes: Some(number("file-size") << 20),
         },
         strict_scope: matches.get_flag("strict-scope"),
         durable: match word("durable") {
@@ -212,8 +261,8 @@ mod tests {
         assert_eq!((config.running_max, config.queued_max), (3, 4));
         assert_eq!((config.deadline_s, config.silence_s), (5, 6));
         assert_eq!(
-            (config.sandbox, config.durable),
-            (SandboxMode::Off, Durability::Power)
+            (config.walls, config.durable),
+            (WallsWanted::Exactly(Walls::Neither), Durability::Power)
         );
         assert_eq!(config.agent, ["agent", "--flag"]);
         assert!(config.strict_scope);
@@ -223,8 +272,8 @@ mod tests {
     fn what_is_not_said_has_its_default() {
         let config = configured(["--state", "/s", "--", "agent"]).unwrap();
         assert_eq!(
-            (config.sandbox, config.durable),
-            (SandboxMode::Auto, Durability::Crash)
+            (config.walls, config.durable),
+            (WallsWanted::Auto, Durability::Crash)
         );
         assert_eq!(
             (config.running_max, config.queued_max),

@@ -19,6 +19,7 @@ use super::run::job;
 use super::run::process::{self, EndSignals};
 use super::run::repo::Repo;
 use super::run::verdict::{Findings, Verdict};
+use super::run::workspace;
 
 use super::schedule::queue::{Queue, StopReason, TaskEntry};
 use super::schedule::retention::{self, EndedTask};
@@ -147,6 +148,14 @@ impl Daemon {
                 };
                 let number = self.journal.append(id, line);
                 self.journal.states().wait_for(number);
+                let work = self.journal.state_dir().dir(id).join("work");
+                if work.exists()
+                    && let Err(error) = workspace::disarm(&work)
+                {
+                    warn(&format!(
+                        "{id}: the clone of the agent was not kept: {error}"
+                    ));
+                }
                 self.journal.state_dir().clear(id);
             }
             let task = Arc::new(found.task);

@@ -14,3 +14,4 @@ pub mod run;
 pub mod schedule;
 pub mod store;
 pub mod threads;
+pub mod walls;

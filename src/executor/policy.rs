@@ -6,9 +6,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::executor::run::gates::{self, Gate};
-use crate::executor::run::sandbox::{Sandbox, SandboxMode};
 use crate::executor::schedule::queue::QueueBounds;
 use crate::executor::store::journal::Durability;
+use crate::executor::walls::bounds::Bounds;
+use crate::executor::walls::standing::{self, Walls, WallsWanted};
 
 /// What the command line says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,10 +24,18 @@ pub struct ExecutorConfig {
     pub gates: Option<PathBuf>,
     /// What agents are given of the environment.
     pub pass_env: Vec<String>,
-    /// What agents may write besides, in the sandbox.
+    /// What agents may read beside what a task needs, within the walls.
+    pub readable: Vec<PathBuf>,
+    /// What agents may write beside their own, within the walls.
     pub writable: Vec<PathBuf>,
-    /// Whether to use the sandbox.
-    pub sandbox: SandboxMode,
+    /// Files of the user's home that agents find at the same place in theirs.
+    pub credentials: Vec<PathBuf>,
+    /// Which walls stand around what runs for a task.
+    pub walls: WallsWanted,
+    /// Whether what runs for a task may have Unix sockets.
+    pub unix_sockets: bool,
+    /// What each program of a task may use up.
+    pub program_bounds: Bounds,
     /// Whether a change outside of the declared scope is a failure.
     pub strict_scope: bool,
     /// What an accepted task survives.
@@ -54,10 +63,12 @@ pub struct Policy {
     pub gates: Vec<Gate>,
     /// The agent and its arguments, found from everywhere.
     pub agent: Vec<OsString>,
-    /// The sandbox, if it is used.
-    pub sandbox: Option<Sandbox>,
-    /// Why it is not, if it is not.
-    pub no_sandbox: Option<String>,
+    /// Files that agents find in their home: where, and which file it is.
+    pub credentials: Vec<(PathBuf, PathBuf)>,
+    /// The walls around what runs for a task.
+    pub walls: Walls,
+    /// The executor's own program, which puts them up.
+    pub program: PathBuf,
     /// How many tasks the executor itself is inside of.
     pub depth: u64,
 }
@@ -70,11 +81,12 @@ impl Policy {
     /// What cannot be had, in a sentence.
     pub fn new(config: ExecutorConfig) -> Result<Self, String> {
         let allow = allowed(&config.allow)?;
-        if let Some(path) = config.writable.iter().find(|path| !path.exists()) {
-            return Err(format!(
-                "--writable {}: the directory does not exist",
-                path.display()
-            ));
+        let mut config = config;
+        for (option, paths) in [
+            ("--readable", &mut config.readable),
+            ("--writable", &mut config.writable),
+        ] {
+            opened(option, paths)?;
         }
         let gates = match &config.gates {
             None => Vec::new(),
@@ -91,22 +103,22 @@ impl Policy {
                 gates::read(&text).map_err(|what| format!("{file}: {what}"))?
             }
         };
-        let (sandbox, no_sandbox) = match config.sandbox {
-            SandboxMode::Off => (None, Some("it was switched off".to_owned())),
-            wanted => match Sandbox::probe() {
-                Ok(sandbox) => (Some(sandbox), None),
-                Err(why) if wanted == SandboxMode::Require => return Err(why),
-                Err(why) => (None, Some(why)),
-            },
-        };
+        let home = env::var_os("HOME").map(PathBuf::from);
+        let credentials = config.credentials.iter();
+        let credentials = credentials.map(|path| lent(path, home.as_deref()));
+        let credentials = credentials.collect::<Result<_, _>>()?;
+        let program = env::current_exe();
+        let program = program.map_err(|error| format!("this program cannot be found: {error}"))?;
+        let walls = standing::find(config.walls, &program)?;
         Ok(Self {
             agent: found(&config.agent)?,
             depth: depth(),
             config,
             allow,
             gates,
-            sandbox,
-            no_sandbox,
+            credentials,
+            walls,
+            program,
         })
     }
 
@@ -124,7 +136,12 @@ impl Policy {
     }
 
     /// The environment of what runs for a task: nothing of the executor's but what is named.
-    pub fn environment(&self, home: &Path, pass: &[String]) -> Vec<(OsString, OsString)> {
+    pub fn environment(
+        &self,
+        home: &Path,
+        tmp: &Path,
+        pass: &[String],
+    ) -> Vec<(OsString, OsString)> {
         let mut env: Vec<(OsString, OsString)> = vec![
             ("PATH".into(), safe_path()),
             (
@@ -132,7 +149,7 @@ impl Policy {
                 env::var_os("LANG").unwrap_or_else(|| "C.UTF-8".into()),
             ),
             ("HOME".into(), home.into()),
-            ("TMPDIR".into(), home.into()),
+            ("TMPDIR".into(), tmp.into()),
             ("ROCCO_DEPTH".into(), (self.depth + 1).to_string().into()),
         ];
         for name in pass {
@@ -176,6 +193,37 @@ fn allowed(named: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
         Some(_) => Err("the home directory is a git repository: to allow it, name it with --allow-repo".into()),
         None => Err("the current directory is not in a git repository: name the repositories that are allowed with --allow-repo".into()),
     }
+}
+
+/// Looks up what an option opens to programs: each path, and where it leads if it is a link.
+fn opened(option: &str, paths: &mut Vec<PathBuf>) -> Result<(), String> {
+    for index in 0..paths.len() {
+        let path = &paths[index];
+        let real = path.canonicalize();
+        let real = real.map_err(|error| format!("{option} {}: {error}", path.display()))?;
+        let named = std::path::absolute(path).unwrap_or_else(|_| real.clone());
+        if named != real {
+            paths.push(real);
+        }
+        paths[index] = named;
+    }
+    Ok(())
+}
+
+/// A file of the user's home: its place in a home, and the file itself.
+fn lent(path: &Path, home: Option<&Path>) -> Result<(PathBuf, PathBuf), String> {
+    let named = |what: &str| format!("--credentials {}: {what}", path.display());
+    let real = path.canonicalize();
+    let real = real.map_err(|error| named(&error.to_string()))?;
+    if !real.is_file() {
+        return Err(named(
+            "it is not a file; --readable and --writable open directories",
+        ));
+    }
+    let place = std::path::absolute(path).map_err(|error| named(&error.to_string()))?;
+    let place = home.and_then(|home| place.strip_prefix(home).ok());
+    let place = place.ok_or_else(|| named("it does not lie in the home directory"))?;
+    Ok((place.to_owned(), real))
 }
 
 /// A command whose program is found wherever it is started from.

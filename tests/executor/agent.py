@@ -157,7 +157,7 @@ VERBS = {
     "remove": os.unlink, "replace": replace, "fifo": os.mkfifo,
     "commit": lambda: subprocess.run(["git", "commit", "-qam", "mine"], check=True),
     "lock": lambda path: os.chmod(path, 0),
-    "wait": wait,
+    "wait": wait, "sh": lambda *words: subprocess.run(["sh", "-c", " ".join(words)], check=True),
     "die": lambda: os.kill(os.getpid(), signal.SIGKILL),
     "stop-guard": lambda: os.kill(os.getppid(), signal.SIGSTOP),
     "hold-guard": hold_guard,

@@ -15,6 +15,11 @@ use crate::support::wait::{Patient, end_of, output, signal};
 
 pub(crate) use crate::support::wait::wait_for;
 
+/// A gate that leaves traces wherever it can, and one that demands that there are none.
+const SCRIBBLES: &str = "echo right > a.txt; git config x.y z; touch $HOME/trace $TMPDIR/trace; touch /tmp/trace-of-a-gate; true";
+const PRISTINE: &str = "grep -qx first a.txt && ! git config x.y && \
+    test -z \"$(ls -A $HOME $TMPDIR | grep trace)\" && ! test -e /tmp/trace-of-a-gate";
+
 pub const FINAL: [&str; 6] = [
     "succeeded",
     "failed",
@@ -95,6 +100,8 @@ impl Bench {
             "sees": {"argv": [gate, "environment"], "pass_env": ["ROCCO_TEST_GATE"]},
             "network": {"argv": [gate, "network"]},
             "words": {"argv": [gate, "words", "$(id) `id`; id && id | id > id", "*"]},
+            "scribbles": {"argv": ["sh", "-c", SCRIBBLES], "counts": "nothing"},
+            "pristine": {"argv": ["sh", "-c", PRISTINE], "counts": "nothing"},
             "absent": {"argv": ["rocco-no-such-program"]},
             "touchy": {"argv": [gate, "holds", "a.txt", ""], "files": ["src"]},
         });
@@ -103,7 +110,7 @@ impl Bench {
         path
     }
 
-    fn command(&self, flags: &[&str]) -> Command {
+    pub fn command(&self, flags: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_rocco"));
         command
             .arg("executor")

@@ -42,7 +42,7 @@ fn a_task_that_waits_waits_again_and_one_that_ran_is_interrupted() {
         ("work", true),
         ("home", false),
         ("git", false),
-        ("check", false),
+        ("gate", false),
     ] {
         assert_eq!(
             bench.task_dir(&verifying_id).join(name).exists(),

@@ -78,7 +78,7 @@ fn what_cannot_be_entered_is_removed_and_keeps_no_executor_from_its_start() {
     let residue = bench.path("state/tasks/.new-residue");
     for dir in [bench.task_dir(&id).join("work/closed"), residue.clone()] {
         fs::create_dir_all(dir.join("inner")).unwrap();
-        fs::set_permissions(&dir, fs::Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(&dir, fs::Permissions::from_mode(0o000)).unwrap();
     }
     let half_written = bench.task_dir(&id).join(".new-result.json");
     fs::write(&half_written, "{").unwrap();

@@ -14,3 +14,4 @@ mod outcomes;
 mod safety;
 mod stops;
 mod trees;
+mod walls;

@@ -166,5 +166,5 @@ fn a_gate_that_hangs_ends_with_its_task() {
     assert_eq!(record["outcome"], "cancelled", "{record}");
     assert_ne!(record["verification"], "passed");
     wait_for_end(&pids);
-    assert!(!fs::exists(bench.task_dir(&id).join("check")).unwrap());
+    assert!(!fs::exists(bench.task_dir(&id).join("gate")).unwrap());
 }

@@ -1,5 +1,5 @@
-//! The simulator's own test: bugs are planted on purpose, one by one, and it has to find each within
-//! its fixed band.
+//! The simulator's own test: bugs are planted on purpose, one by one, and it has to find each
+//! within its fixed band.
 //!
 //! Every bug is a build, so this target runs when it is named: `cargo test --test mutants`.
 

@@ -7,9 +7,9 @@
 //!
 //! - `cargo test --test simulator` runs the seeds that ever failed, a fixed band and a band that
 //!   moves with the commit.
-//! - `ROCCO_SIM_SEED=7 cargo test --test simulator the_fixed_band_holds -- --exact --nocapture` runs
-//!   one seed in the place of the fixed band, and `the_fixed_band_holds_with_an_executor` the same
-//!   with an executor: a second, smaller world.
+//! - `ROCCO_SIM_SEED=7 cargo test --test simulator the_fixed_band_holds -- --exact --nocapture`
+//!   runs one seed in the place of the fixed band, and `the_fixed_band_holds_with_an_executor` the
+//!   same with an executor: a second, smaller world.
 //! - `ROCCO_SIM_SECONDS=600 cargo test --release --test simulator the_moving_band -- --nocapture`
 //!   runs random seeds for that time, and beside them random seeds with an executor.
 //! - `cargo test --test mutants` tests the simulator itself.

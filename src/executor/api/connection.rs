@@ -208,11 +208,7 @@ impl Connection<'_> {
         let (policy, durable) = (&self.daemon.policy, self.daemon.journal.durable());
         let bounds = policy.bounds();
         let deadline_s = policy.config.deadline_s;
-        let sandbox = if policy.sandbox.is_some() {
-            "bubblewrap"
-        } else {
-            "none"
-        };
+        let walls = policy.walls;
         Ok(Box::new(move |result| {
             result.string("protocol", PROTOCOL);
             result.object("executor", |executor| {
@@ -230,7 +226,7 @@ impl Connection<'_> {
                     .iter()
                     .for_each(|feature| features.string(feature));
             });
-            result.string("sandbox", sandbox);
+            result.string("sandbox", walls.name());
         }))
     }
 

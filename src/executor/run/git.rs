@@ -282,7 +282,7 @@ impl Git<'_> {
             let mut command = self.command(files);
             command.env("GIT_DIR", git_dir).env("GIT_WORK_TREE", files);
             command
-                .env("GIT_INDEX_FILE", git_dir.join("rocco-index"))
+                .env("GIT_INDEX_FILE", git_dir.join(INDEX))
                 .args(words);
             let printed = String::from_utf8_lossy(&self.run(command)?).into_owned();
             Ok::<_, String>(printed.trim_end().to_owned())
@@ -329,6 +329,20 @@ impl Git<'_> {
         ]);
         command.arg(git_dir).arg(RESULT_REF);
         self.run(command).map(drop)
+    }
+
+    /// Makes a git directory that of a directory of files, which then differ from a commit by what
+    /// was done to them.
+    pub fn keep_as_clone(&self, git_dir: &Path, files: &Path, base: &str) -> Result<(), String> {
+        self.text(git_dir, &["update-ref", "--no-deref", "HEAD", base])?;
+        self.text(git_dir, &["config", "core.bare", "false"])?;
+        let index = git_dir.join(INDEX);
+        let moved = match index.exists() {
+            true => fs::rename(&index, git_dir.join("index")),
+            false => Ok(()),
+        };
+        let moved = moved.and_then(|()| fs::rename(git_dir, files.join(".git")));
+        moved.map_err(|error| format!("{}: {error}", files.display()))
     }
 
     /// Gives a result its ref in the user's repository, from when on it is delivered.
@@ -483,6 +497,9 @@ const MODULE_CHECKS: [&str; 8] = [
     "gitmodulesUpdate",
     "gitmodulesUrl",
 ];
+
+/// The index by which the files of an agent are taken in.
+const INDEX: &str = "rocco-index";
 
 const RESULT_REF: &str = "refs/rocco/result";
 

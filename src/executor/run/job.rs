@@ -1,7 +1,6 @@
 //! The life of one task, from its turn to its end: clone, agent, result, gates, record.
 
 use std::ffi::OsString;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,14 +13,15 @@ use crate::executor::run::claim::Claim;
 use crate::executor::run::gate_output::GateOutput;
 use crate::executor::run::gates::Gate;
 use crate::executor::run::git::Git;
+use crate::executor::run::program::{ProgramDirs, Role, lend, walled};
 use crate::executor::run::repo::Repo;
-use crate::executor::run::sandbox::SandboxSpec;
 use crate::executor::run::supervisor::{Ending, Program, ProgramEnd, SupervisedProgram};
 use crate::executor::run::verdict::{Findings, GateRun, Verdict};
 use crate::executor::schedule::queue::StopReason;
 use crate::executor::schedule::task::Task;
 use crate::executor::store::log::TaskLog;
 use crate::executor::store::removal::remove_tree;
+use crate::executor::walls::standing::Walls;
 use crate::executor_protocol::sanitize::Sanitized;
 use crate::executor_protocol::state::{Outcome, TaskState};
 use crate::limits::{
@@ -163,7 +163,10 @@ impl<'s> Job<'s> {
         let repo = Repo::open_again(&self.task.repo_real, &self.daemon.policy.allow);
         let repo = repo.map_err(|_| "the repository is no longer where it was")?;
         git.clone_at(&repo.descriptor_path(), &self.path("work"), &self.task.base)?;
-        let made = fs::create_dir_all(self.path("home"));
+        let (policy, dirs) = (&self.daemon.policy, self.agent_dirs());
+        let made = dirs
+            .make()
+            .and_then(|()| lend(&policy.credentials, &dirs.home));
         made.map_err(|error| error.to_string())?;
         let uncommitted = match git.has_uncommitted(&repo) {
             Ok(false) => None,
@@ -173,27 +176,44 @@ impl<'s> Job<'s> {
         };
         self.findings.warnings.extend(uncommitted);
         self.repo = Some(repo);
-        if let Some(why) = &self.daemon.policy.no_sandbox {
-            let what = format!("the task ran without a sandbox: {why}");
-            self.findings.warnings.push(what);
+        let walls = self.daemon.policy.walls;
+        self.findings.walls = walls.name();
+        if walls == Walls::Neither {
+            let what = "the task ran without a sandbox, which was switched off: its programs could \
+                        do all that you can";
+            self.findings.warnings.push(what.to_owned());
         }
         Ok(())
     }
 
+    fn agent_dirs(&self) -> ProgramDirs {
+        ProgramDirs {
+            dir: self.path("work"),
+            home: self.path("home"),
+            tmp: self.path("tmp"),
+        }
+    }
+
     fn run_agent(&mut self) {
-        let policy = &self.daemon.policy;
-        let (work, home) = (self.path("work"), self.path("home"));
-        let mut env = policy.environment(&home, &policy.config.pass_env);
-        env.push(("ROCCO_TASK_ID".into(), self.task.id.to_string().into()));
-        env.push(("ROCCO_OUTCOME".into(), home.join(OUTCOME_FILE).into()));
-        let mut writable = vec![work.clone(), home.clone()];
-        writable.extend(policy.config.writable.iter().cloned());
-        let program = Program {
-            argv: self.sandboxed(&policy.agent, &work, writable, true),
-            dir: work,
-            env,
-            stdin: self.path("goal"),
-        };
+        let (policy, dirs) = (&self.daemon.policy, self.agent_dirs());
+        let outcome = dirs.home.join(OUTCOME_FILE);
+        let lent = policy.credentials.iter().map(|(_, real)| real.clone());
+        let writable: Vec<_> = policy.config.writable.iter().cloned().chain(lent).collect();
+        let mut program = walled(
+            policy,
+            &dirs,
+            &Role {
+                argv: &policy.agent,
+                pass_env: &policy.config.pass_env,
+                writable: &writable,
+                network: true,
+                stdin: self.path("goal"),
+            },
+        );
+        let id = self.task.id.to_string();
+        program.env.push(("ROCCO_TASK_ID".into(), id.into()));
+        let named = outcome.clone().into();
+        program.env.push(("ROCCO_OUTCOME".into(), named));
         let ended = self.run_logged(&program);
         match ended {
             Ok(ended) => {
@@ -206,7 +226,7 @@ impl<'s> Job<'s> {
                 self.findings.agent = Some((ending, 0));
             }
         }
-        match Claim::from_file(&home.join(OUTCOME_FILE)) {
+        match Claim::from_file(&outcome) {
             Ok(claim) => self.findings.claim = claim,
             Err(_) => {
                 let what = "the outcome that the agent wrote is not understood, and does not count";
@@ -239,36 +259,6 @@ impl<'s> Job<'s> {
             });
             self.findings.warnings.push(what);
         }
-    }
-
-    /// The command that runs a program as the operator wants it.
-    fn sandboxed(
-        &self,
-        argv: &[OsString],
-        dir: &Path,
-        writable: Vec<PathBuf>,
-        network: bool,
-    ) -> Vec<OsString> {
-        let Some(sandbox) = &self.daemon.policy.sandbox else {
-            return argv.to_vec();
-        };
-        let hidden = self.daemon.journal.state_dir().root();
-        let needed = [hidden, self.task.repo_real.as_path(), Path::new(&argv[0])];
-        let needed = needed
-            .into_iter()
-            .chain(writable.iter().map(PathBuf::as_path));
-        let own_tmp = !needed.into_iter().any(|path| path.starts_with("/tmp"));
-        let spec = SandboxSpec {
-            hidden,
-            readable: vec![self.path("git")]
-                .into_iter()
-                .filter(|path| path.exists())
-                .collect(),
-            own_tmp,
-            writable,
-            network,
-        };
-        sandbox.argv(&spec, dir, argv)
     }
 
     /// Runs a program to its end, or to that of its time.
@@ -404,36 +394,43 @@ impl<'s> Job<'s> {
         let stop = self.stop;
         let is_stopped = move || stop.reason().is_some();
         let git = self.daemon.git.bounded(stop.deadline, &is_stopped);
-        let check = self.path("check");
-        let made = git
-            .clone_at(&self.path("git"), &check, &commit)
-            .and_then(|()| {
-                let log = TaskLog::create(self.path("gates"), GATES_LOG_BYTES_MAX);
-                log.map_err(|error| error.to_string())
-            });
-        let mut log = match made {
+        let log = TaskLog::create(self.path("gates"), GATES_LOG_BYTES_MAX);
+        let mut log = match log {
             Ok(log) => log,
-            Err(what) => return self.fail("gates_failed", what),
+            Err(error) => return self.fail("gates_failed", error.to_string()),
         };
         let ran = gates
             .into_iter()
-            .try_for_each(|gate| self.run_gate_unless_stopped(gate, &check, &mut log));
+            .try_for_each(|gate| self.run_gate_unless_stopped(gate, &git, &commit, &mut log));
         self.note_log_fault("gates", &log);
-        if let Err(error) = ran {
-            self.fail("gates_failed", error.to_string());
+        if let Err(what) = ran {
+            self.fail("gates_failed", what);
         }
     }
 
+    /// Runs a gate on a checkout of its own, which no other program has touched.
     fn run_gate_unless_stopped(
         &mut self,
         gate: &Gate,
-        check: &Path,
+        git: &Git<'_>,
+        commit: &str,
         log: &mut TaskLog,
-    ) -> io::Result<()> {
-        if !self.is_stopped() {
-            let run = self.run_gate(gate, check, log)?;
-            self.findings.gates.extend(run);
+    ) -> Result<(), String> {
+        if self.is_stopped() {
+            return Ok(());
         }
+        let root = self.path("gate");
+        let dirs = ProgramDirs {
+            dir: root.join("check"),
+            home: root.join("home"),
+            tmp: root.join("tmp"),
+        };
+        let fresh = remove_tree(&root).and_then(|()| dirs.make());
+        fresh.map_err(|error| format!("{}: {error}", root.display()))?;
+        git.clone_at(&self.path("git"), &dirs.dir, commit)?;
+        let run = self.run_gate(gate, &dirs, log);
+        let run = run.map_err(|error| error.to_string())?;
+        self.findings.gates.extend(run);
         Ok(())
     }
 
@@ -441,18 +438,21 @@ impl<'s> Job<'s> {
     fn run_gate(
         &mut self,
         gate: &Gate,
-        check: &Path,
+        dirs: &ProgramDirs,
         log: &mut TaskLog,
     ) -> io::Result<Option<GateRun>> {
-        let home = self.path("home-gates");
-        fs::create_dir_all(&home)?;
         let argv: Vec<OsString> = gate.argv.iter().map(OsString::from).collect();
-        let program = Program {
-            argv: self.sandboxed(&argv, check, vec![check.to_owned(), home.clone()], false),
-            dir: check.to_owned(),
-            env: self.daemon.policy.environment(&home, &gate.pass_env),
-            stdin: "/dev/null".into(),
-        };
+        let program = walled(
+            &self.daemon.policy,
+            dirs,
+            &Role {
+                argv: &argv,
+                pass_env: &gate.pass_env,
+                writable: &[],
+                network: false,
+                stdin: "/dev/null".into(),
+            },
+        );
         log.append(format!("== {}: {}\n", gate.name, gate.argv.join(" ")).as_bytes());
         self.say(&gate.name, "");
         let timeout = Instant::now() + Duration::from_secs(gate.timeout_s);
@@ -505,13 +505,31 @@ impl<'s> Job<'s> {
         self.findings.verdict()
     }
 
+    /// Keeps the clone of a task that did not succeed, so that somebody may look at it: the files
+    /// are the agent's, and the git directory is the executor's own, which no agent has seen.
+    fn keep_work(&self) -> Result<(), String> {
+        let (work, own) = (self.path("work"), self.path("git"));
+        if !work.exists() {
+            return Ok(());
+        }
+        workspace::disarm(&work)
+            .map_err(|error| format!("the clone of the agent was not kept: {error}"))?;
+        if own.exists() {
+            let soon = Instant::now() + Duration::from_millis(TASK_KILL_MS);
+            let git = self.daemon.git.bounded(soon, &|| false);
+            git.keep_as_clone(&own, &work, &self.task.base)?;
+        }
+        Ok(())
+    }
+
     fn clean_up(&mut self, has_succeeded: bool) {
-        self.daemon.journal.state_dir().clear(self.task.id);
         if has_succeeded {
             // The result is in the user's repository; what cannot be removed goes with the record.
             let _ = remove_tree(&self.path("work"));
-            let _ = remove_tree(&self.path("nested"));
+        } else if let Err(what) = self.keep_work() {
+            self.findings.warnings.push(what);
         }
+        self.daemon.journal.state_dir().clear(self.task.id);
         if has_succeeded || self.findings.result_ref.is_some() {
             let soon = Instant::now() + Duration::from_millis(TASK_KILL_MS);
             let git = self.daemon.git.bounded(soon, &|| false);

@@ -8,7 +8,8 @@
 //!   directory in between.
 //! - [`brief`] is what the agent is told, [`claim`] is what it says of its work.
 //! - [`supervisor`] starts each program under a [`guard`], a process of its own that lets nothing
-//!   live on, and [`sandbox`] stands around the program. [`process`] and [`pipe`] are the system.
+//!   live on, with what [`program`] says the program is given. [`process`] and [`pipe`] are the
+//!   system.
 //! - [`gates`], [`gate_output`] and [`scope`] are what a result is held to.
 //! - [`verdict`] says what became of the task, and [`record`] writes it down within its bound.
 //!
@@ -25,9 +26,9 @@ pub mod guard;
 pub mod job;
 pub mod pipe;
 pub mod process;
+pub mod program;
 pub mod record;
 pub mod repo;
-pub mod sandbox;
 pub mod scope;
 pub mod supervisor;
 pub mod verdict;

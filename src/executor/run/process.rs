@@ -267,3 +267,19 @@ pub fn kill_strays(limit: Duration) {
         std::thread::sleep(Duration::from_millis(1));
     }
 }
+
+/// Takes back what this process inherited of signals. Every signal is let through and does what it
+/// does by default, so that a program that is started can rely on it.
+pub fn default_signals() {
+    let highest = libc::SIGRTMAX();
+    // SAFETY: a set of zeros is valid and is emptied; the numbers are those of signals, and for
+    // those that cannot be set (SIGKILL, SIGSTOP, the C library's own) the call changes nothing.
+    unsafe {
+        let mut none: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut none);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
+        for signal in 1..=highest {
+            libc::signal(signal, libc::SIG_DFL);
+        }
+    }
+}

@@ -56,6 +56,9 @@ impl Findings {
     fn write_texts(&self, object: &mut ObjectWriter<'_>, verdict: &Verdict, dir: &str) {
         object.string("outcome", TaskState::Ended(verdict.outcome).name());
         object.string("verification", self.verification());
+        if !self.walls.is_empty() {
+            object.string("sandbox", self.walls);
+        }
         if let Some((code, what)) = &verdict.error {
             object.object("error", |error| {
                 error.string("code", code);

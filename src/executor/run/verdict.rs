@@ -59,6 +59,8 @@ impl GateRun {
 /// All that is known of a task when it ends.
 #[derive(Debug, Default)]
 pub struct Findings {
+    /// Which walls stood around its programs; empty where none was started.
+    pub walls: &'static str,
     /// That it was ended, and why.
     pub stopped: Option<StopReason>,
     /// How the agent ended, and after how many milliseconds.

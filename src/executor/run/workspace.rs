@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
+use crate::executor::store::removal::remove_tree;
 use crate::wire::writer::start_of;
 
 /// What an error shows of a path.
@@ -53,6 +54,43 @@ pub fn prepare_for_git(
         }
     }
     Ok(repositories)
+}
+
+/// Takes from a clone that is kept whatever git would look at by itself: somebody who opens the
+/// clone, with git or with an editor, runs nothing that the agent has configured. A clone of which
+/// that cannot be said is removed.
+///
+/// # Errors
+///
+/// The clone cannot be made safe and was removed, or cannot even be removed.
+pub fn disarm(work: &Path) -> io::Result<()> {
+    let disarmed = match is_plain_dir(work) {
+        true => remove_repositories(work),
+        false => Err(io::Error::other(
+            "something else is in the place of the clone",
+        )),
+    };
+    if disarmed.is_err() {
+        remove_tree(work)?;
+    }
+    disarmed
+}
+
+/// Removes what is called `.git`, in any case, from a tree of directories.
+fn remove_repositories(work: &Path) -> io::Result<()> {
+    let mut folders = vec![work.to_owned()];
+    while let Some(folder) = folders.pop() {
+        allow(&folder, 0o700)?;
+        for entry in fs::read_dir(&folder)? {
+            let entry = entry?;
+            if entry.file_name().eq_ignore_ascii_case(".git") {
+                remove_tree(&entry.path())?;
+            } else if entry.file_type()?.is_dir() {
+                folders.push(entry.path());
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Adds what its owner may do with a file.

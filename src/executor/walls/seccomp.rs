@@ -1,0 +1,243 @@
+//! Which system calls a program of a task may not make.
+//!
+//! A list of what is refused, and not of what is allowed: agents bring runtimes of every kind. What
+//! stands on it reaches other processes (ptrace and its relatives), services of the user (Unix
+//! sockets, keyrings), parts of the kernel that no development tool needs (bpf, perf, modules), or
+//! would take down or hide the walls (mounts, namespaces). A call that programs fall back from is
+//! answered as if the kernel did not have it.
+
+use std::collections::BTreeMap;
+
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, TargetArch, sock_filter,
+};
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+/// Refused whatever their arguments are, with EPERM.
+const REFUSED: [i64; 47] = [
+    // Other processes.
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_kcmp,
+    libc::SYS_process_madvise,
+    // Keys of the user's session.
+    libc::SYS_add_key,
+    libc::SYS_keyctl,
+    libc::SYS_request_key,
+    // Mounts and namespaces.
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_move_mount,
+    libc::SYS_open_tree,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fspick,
+    libc::SYS_mount_setattr,
+    libc::SYS_setns,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_quotactl,
+    libc::SYS_quotactl_fd,
+    // The kernel and the machine.
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+    libc::SYS_userfaultfd,
+    libc::SYS_fanotify_init,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_kexec_load,
+    libc::SYS_kexec_file_load,
+    libc::SYS_reboot,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_acct,
+    libc::SYS_syslog,
+    libc::SYS_vhangup,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_settime,
+    libc::SYS_clock_adjtime,
+    libc::SYS_adjtimex,
+    libc::SYS_sethostname,
+    libc::SYS_setdomainname,
+    libc::SYS_lookup_dcookie,
+    libc::SYS_nfsservctl,
+];
+
+/// Answered with ENOSYS, so that programs take the older way. By io_uring and clone3 a program
+/// could do what the filter refuses, since a filter does not see their arguments.
+const ABSENT: [i64; 4] = [
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    libc::SYS_clone3,
+];
+
+/// Namespaces that clone(2) makes.
+const NEW_NAMESPACES: [i32; 7] = [
+    libc::CLONE_NEWCGROUP,
+    libc::CLONE_NEWIPC,
+    libc::CLONE_NEWNET,
+    libc::CLONE_NEWNS,
+    libc::CLONE_NEWPID,
+    libc::CLONE_NEWUSER,
+    libc::CLONE_NEWUTS,
+];
+
+/// The time namespace, which only unshare(2) makes: for clone(2) the bit is part of a signal.
+const NEW_TIME_NAMESPACE: i32 = 0x80;
+
+/// Controls of a terminal by which a program types for its user.
+const TYPING: [u64; 3] = [0x5412, 0x541C, 0x5423];
+
+/// What a filter lets through beside what it always does.
+#[derive(Debug, Clone, Copy)]
+pub struct Allowed {
+    /// Sockets of the internet.
+    pub internet: bool,
+    /// Unix sockets.
+    pub unix_sockets: bool,
+}
+
+/// Filters the system calls of this process and of all that it starts.
+///
+/// # Errors
+///
+/// What the kernel says, in words.
+pub fn restrict(allowed: Allowed) -> Result<(), String> {
+    for (errno, rules) in [
+        (libc::EPERM, refused()),
+        (libc::ENOSYS, absent()),
+        (libc::EAFNOSUPPORT, sockets(allowed)),
+    ] {
+        let program = program(rules, errno)?;
+        seccompiler::apply_filter(&program).map_err(|error| format!("seccomp: {error}"))?;
+    }
+    Ok(())
+}
+
+fn program(rules: Rules, errno: i32) -> Result<BpfProgram, String> {
+    let arch = TargetArch::try_from(std::env::consts::ARCH).map_err(|error| error.to_string())?;
+    let refuse = SeccompAction::Errno(errno.unsigned_abs());
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, refuse, arch);
+    let program: BpfProgram = filter
+        .and_then(TryInto::try_into)
+        .map_err(|error| error.to_string())?;
+    let mut whole = without_x32();
+    whole.extend(program);
+    Ok(whole)
+}
+
+/// Instructions that refuse the calls of the x32 kind, whose numbers the rules do not know
+/// (seccomp(2), Caveats). They share the architecture of 64 bits.
+fn without_x32() -> BpfProgram {
+    const LOAD_WORD: u16 = 0x20;
+    const JUMP_IF_AT_LEAST: u16 = 0x35;
+    const RETURN: u16 = 0x06;
+    const X32: u32 = 0x4000_0000;
+    const ERRNO: u32 = 0x0005_0000;
+    let step = |code, jt, jf, k| sock_filter { code, jt, jf, k };
+    match cfg!(target_arch = "x86_64") {
+        true => vec![
+            step(LOAD_WORD, 0, 0, 0),
+            step(JUMP_IF_AT_LEAST, 0, 1, X32),
+            step(RETURN, 0, 0, ERRNO | libc::ENOSYS.unsigned_abs()),
+        ],
+        false => Vec::new(),
+    }
+}
+
+fn refused() -> Rules {
+    let mut rules: Rules = REFUSED.into_iter().map(|call| (call, Vec::new())).collect();
+    let has = |flag: i32| {
+        let flag = u64::from(flag.unsigned_abs());
+        condition(0, SeccompCmpOp::MaskedEq(flag), flag)
+    };
+    let makes = |flags: &[i32]| flags.iter().map(|flag| rule(vec![has(*flag)])).collect();
+    rules.insert(libc::SYS_clone, makes(&NEW_NAMESPACES));
+    let mut unshared: Vec<SeccompRule> = makes(&NEW_NAMESPACES);
+    unshared.extend(makes(&[NEW_TIME_NAMESPACE]) as Vec<SeccompRule>);
+    rules.insert(libc::SYS_unshare, unshared);
+    let types = TYPING.map(|control| rule(vec![condition(1, SeccompCmpOp::Eq, control)]));
+    rules.insert(libc::SYS_ioctl, types.into());
+    #[cfg(target_arch = "x86_64")]
+    for call in [libc::SYS_iopl, libc::SYS_ioperm, libc::SYS_modify_ldt] {
+        rules.insert(call, Vec::new());
+    }
+    rules
+}
+
+fn absent() -> Rules {
+    ABSENT.into_iter().map(|call| (call, Vec::new())).collect()
+}
+
+/// Sockets of other families than the allowed ones, and pairs by which a program could send to any
+/// Unix socket after all: those of datagrams, which can be connected anew.
+fn sockets(allowed: Allowed) -> Rules {
+    let family = |family: i32| u64::from(family.unsigned_abs());
+    let mut allowed_families = vec![family(libc::AF_NETLINK)];
+    if allowed.internet {
+        allowed_families.extend([family(libc::AF_INET), family(libc::AF_INET6)]);
+    }
+    if allowed.unix_sockets {
+        allowed_families.push(family(libc::AF_UNIX));
+    }
+    let is_none_of = allowed_families
+        .iter()
+        .map(|it| condition(0, SeccompCmpOp::Ne, *it));
+    let of_routes = family(libc::NETLINK_ROUTE);
+    let other_netlink = rule(vec![
+        condition(0, SeccompCmpOp::Eq, family(libc::AF_NETLINK)),
+        condition(2, SeccompCmpOp::Ne, of_routes),
+    ]);
+    let mut rules = Rules::new();
+    rules.insert(
+        libc::SYS_socket,
+        vec![rule(is_none_of.collect()), other_netlink],
+    );
+    if !allowed.unix_sockets {
+        const TYPE_MASK: u64 = 0xF;
+        let of_datagrams = [libc::SOCK_DGRAM, libc::SOCK_RAW].map(|kind| {
+            let kind = u64::from(kind.unsigned_abs());
+            rule(vec![condition(1, SeccompCmpOp::MaskedEq(TYPE_MASK), kind)])
+        });
+        rules.insert(libc::SYS_socketpair, of_datagrams.into());
+    }
+    rules
+}
+
+fn condition(argument: u8, operator: SeccompCmpOp, value: u64) -> SeccompCondition {
+    // The kernel looks at the lower half of all of these arguments.
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value)
+        .expect("a condition of an argument from 0 to 5 is valid")
+}
+
+fn rule(conditions: Vec<SeccompCondition>) -> SeccompRule {
+    SeccompRule::new(conditions).expect("a rule with a condition is valid")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_filter_compiles() {
+        for internet in [true, false] {
+            for unix_sockets in [true, false] {
+                let allowed = Allowed {
+                    internet,
+                    unix_sockets,
+                };
+                for rules in [refused(), absent(), sockets(allowed)] {
+                    assert!(program(rules, libc::EPERM).is_ok());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! The walls around whole tasks: what a hostile agent or gate tries, and what is left of it.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::Command;
+
+use serde_json::json;
+
+use super::bench::{Bench, git, task_with};
+
+/// The walls that stand here, by the words of `--sandbox`.
+const WALLS: [&str; 3] = ["require", "landlock", "bubblewrap"];
+
+fn standing(bench: &Bench) -> Vec<&'static str> {
+    let stands = |walls: &&&str| {
+        let probe = Command::new(env!("CARGO_BIN_EXE_rocco"))
+            .args(["executor", "--sandbox", walls, "--state"])
+            .arg(bench.path("probe"))
+            .args(["--allow-repo"])
+            .arg(&bench.root)
+            .args(["--", "/bin/true"])
+            .stdin(std::process::Stdio::null())
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&probe.stderr);
+        if !probe.status.success() {
+            crate::support::skip::leave_out("BWRAP", &format!("--sandbox {walls}: {said}"));
+        }
+        probe.status.success()
+    };
+    WALLS.iter().filter(stands).copied().collect()
+}
+
+/// Attack 26: keys, other repositories and the state were there to be read.
+#[test]
+fn an_agent_reads_nothing_of_the_users() {
+    let bench = Bench::new("reads");
+    fs::write(bench.path("key"), "secret\n").unwrap();
+    let other = bench.add_repo("other");
+    fs::write(other.join("private"), "secret\n").unwrap();
+    for walls in standing(&bench) {
+        let mut executor = bench.child(&["--sandbox", walls]);
+        let root = bench.root.display();
+        let goal = format!(
+            "sh cat {root}/key {root}/other/private {root}/state/tasks/*/task.json \
+             {root}/repo/a.txt {root}/gates.json; true\nwrite a.txt x"
+        );
+        let id = executor.start(&bench.repo, &goal);
+        let record = executor.record(&id);
+        assert_eq!(record["outcome"], "succeeded", "{walls}: {record}");
+        let log = executor.part(&id, "log");
+        for seen in ["secret", "task_id", "first", "argv"] {
+            assert!(!log.contains(seen), "{walls}: {seen}: {log}");
+        }
+        executor.close();
+    }
+}
+
+/// Attack 3: `git status` in a clone that was kept ran what the agent had configured, as the user.
+#[test]
+fn a_kept_clone_runs_nothing_of_the_agents() {
+    let bench = Bench::new("kept");
+    let marker = bench.path("marker");
+    for walls in standing(&bench).into_iter().chain(["off"]) {
+        let mut executor = bench.child(&["--sandbox", walls]);
+        let run = format!("touch {}; false", marker.display());
+        let goal = format!(
+            "sh git config core.fsmonitor '{run}'; git init -q inner; \
+             git -C inner config core.fsmonitor '{run}'; mkdir -p deep/.GIT; echo new > a.txt\n\
+             exit 1"
+        );
+        let id = executor.start(&bench.repo, &goal);
+        let record = executor.record(&id);
+        assert_eq!(record["outcome"], "failed", "{walls}: {record}");
+        executor.close();
+        let work = bench.task_dir(&id).join("work");
+        let _ = fs::remove_file(&marker);
+        let status = git(&work, &["status", "--short"]);
+        assert!(status.contains("a.txt"), "{walls}: {status}");
+        for inner in ["inner", "deep"] {
+            git(&work.join(inner), &["status", "--short"]);
+            assert!(!work.join(inner).join(".git").exists(), "{walls}");
+        }
+        assert!(!marker.exists(), "{walls}: the agent's command ran");
+    }
+}
+
+/// Attack 4: a gate wrote what the next gate read.
+#[test]
+fn a_gate_sees_no_traces_of_another() {
+    let bench = Bench::new("fresh");
+    for walls in standing(&bench).into_iter().chain(["off"]) {
+        let mut executor = bench.child(&["--sandbox", walls]);
+        let acceptance = json!({"acceptance": ["gate:scribbles", "gate:pristine"]});
+        let goal = format!("write other.txt {walls}");
+        let record = executor.done(task_with(&bench.repo, &goal, acceptance));
+        let _ = fs::remove_file("/tmp/trace-of-a-gate");
+        let wanted = match walls {
+            // Without a wall the gates share /tmp.
+            "off" => json!([true, record["gates"][1]["passed"]]),
+            _ => json!([true, true]),
+        };
+        let gates = [&record["gates"][0]["passed"], &record["gates"][1]["passed"]];
+        assert_eq!(json!(gates), wanted, "{walls}: {record}");
+        executor.close();
+    }
+}
+
+/// Attack 11: the user's settings were writable, so that an agent could plant hooks for the next
+/// session. A file of credentials is found in an empty home, and nothing beside it.
+#[test]
+fn credentials_are_lent_and_settings_are_not() {
+    let bench = Bench::new("lent");
+    let home = bench.path("user");
+    fs::create_dir_all(home.join(".agent")).unwrap();
+    let token = home.join(".agent/token");
+    fs::write(home.join(".agent/settings"), "hooks\n").unwrap();
+    for walls in standing(&bench).into_iter().chain(["off"]) {
+        fs::write(&token, "secret\n").unwrap();
+        let mut command = bench.command(&["--sandbox", walls]);
+        let mut command = insert(&mut command, &["--credentials", token.to_str().unwrap()]);
+        command.env("HOME", &home);
+        let mut executor = bench.started(&mut command);
+        let goal = "sh cat $HOME/.agent/token; ls -A $HOME $HOME/.agent; \
+                    echo refreshed > $HOME/.agent/token\nwrite a.txt x";
+        let id = executor.start(&bench.repo, goal);
+        let record = executor.record(&id);
+        assert_eq!(record["outcome"], "succeeded", "{walls}: {record}");
+        let log = executor.part(&id, "log");
+        assert!(
+            log.contains("secret") && !log.contains("settings"),
+            "{walls}: {log}"
+        );
+        assert_eq!(
+            fs::read_to_string(&token).unwrap(),
+            "refreshed\n",
+            "{walls}"
+        );
+        executor.close();
+    }
+}
+
+/// A command with further options before the agent.
+fn insert(command: &mut Command, options: &[&str]) -> Command {
+    let mut other = Command::new(command.get_program());
+    let words: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
+    let at = words.iter().position(|word| word == "--").unwrap();
+    other.args(&words[..at]).args(options).args(&words[at..]);
+    other.current_dir(command.get_current_dir().unwrap());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => other.env(name, value),
+            None => other.env_remove(name),
+        };
+    }
+    other
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped());
+    other
+}
+
+/// Attacks 6 and 9: a directory that nobody may enter, and thousands of levels, kept the executor
+/// from starting and overflowed its stack.
+#[test]
+fn what_a_task_leaves_keeps_no_executor_from_starting() {
+    let bench = Bench::new("residue");
+    for walls in standing(&bench).into_iter().chain(["off"]) {
+        let mut executor = bench.child(&["--sandbox", walls]);
+        let goal = "sh mkdir -p $HOME/closed/in shut/in; chmod 0 $HOME/closed shut; \
+                    python3 -c 'import os; [(os.mkdir(\"d\"), os.chdir(\"d\")) for i in range(5000)]'\n\
+                    exit 1";
+        let id = executor.start(&bench.repo, goal);
+        let record = executor.record(&id);
+        assert_eq!(record["outcome"], "failed", "{walls}: {record}");
+        let next = executor.start(&bench.repo, &format!("write b.txt {walls}"));
+        assert_eq!(executor.record(&next)["outcome"], "succeeded", "{walls}");
+        executor.close();
+        let dir = bench.task_dir(&id);
+        assert!(!dir.join("home").exists(), "{walls}");
+        fs::set_permissions(&dir, fs::Permissions::from_mode(0o700)).unwrap();
+    }
+}
+
+#[test]
+fn the_record_and_hello_say_which_walls_stood() {
+    let bench = Bench::new("said");
+    for walls in standing(&bench).into_iter().chain(["off"]) {
+        let name = match walls {
+            "require" => "bubblewrap+landlock",
+            "off" => "none",
+            name => name,
+        };
+        let mut executor = bench.child(&["--sandbox", walls]);
+        let record = executor.done(task_with(
+            &bench.repo,
+            &format!("write c {walls}"),
+            json!({}),
+        ));
+        assert_eq!(record["sandbox"], name, "{record}");
+        let warned = record["warnings"].to_string().contains("without a sandbox");
+        assert_eq!(warned, walls == "off", "{record}");
+        executor.close();
+    }
+}

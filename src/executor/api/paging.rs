@@ -88,7 +88,8 @@ mod tests {
 
     #[test]
     fn the_pages_of_a_file_are_the_file() {
-        let path = std::env::temp_dir().join(format!("rocco-page-{}", std::process::id()));
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("page");
         let text = "x\u{e9}\u{20ac}\u{1f600}\n".repeat(50);
         std::fs::write(&path, &text).unwrap();
         for limit in [4, 5, 7, 100, 10_000] {

@@ -332,7 +332,8 @@ mod tests {
 
     #[test]
     fn a_command_that_takes_too_long_is_ended_with_its_group() {
-        let file = std::env::temp_dir().join(format!("rocco-group-{}", std::process::id()));
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("group");
         let script = format!("sleep 30 & echo $! > {}; wait", file.display());
         let outcome = output(&mut shell(&script), &bounds(1_000, 1024));
         assert!(
@@ -340,7 +341,6 @@ mod tests {
             "{outcome:?}"
         );
         let pid = fs::read_to_string(&file).unwrap();
-        fs::remove_file(&file).unwrap();
         let stat = format!("/proc/{}/stat", pid.trim());
         let lives = || fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z "));
         let killed = Instant::now();

@@ -71,7 +71,8 @@ mod tests {
 
     #[test]
     fn a_directory_is_held_whatever_takes_its_place() {
-        let root = std::env::temp_dir().join(format!("rocco-repo-{}", std::process::id()));
+        let folder = tempfile::tempdir().expect("a folder");
+        let root = folder.path();
         let (inside, outside) = (root.join("in/repo"), root.join("out"));
         fs::create_dir_all(&inside).expect("a directory");
         fs::create_dir_all(&outside).expect("a directory");
@@ -90,6 +91,5 @@ mod tests {
         assert!(Repo::open_again(&inside, &allowed).is_err());
         assert!(Repo::open_again(&outside, &allowed).is_err());
         assert!(Repo::open(&root.join("moved/seen")).is_err());
-        fs::remove_dir_all(&root).expect("an end");
     }
 }

@@ -298,7 +298,8 @@ mod tests {
     /// Somebody who listed tasks in a loop kept an executor from its start.
     #[test]
     fn whoever_looks_keeps_no_executor_from_its_start() {
-        let root = std::env::temp_dir().join(format!("rocco-own-{}", std::process::id()));
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("state");
         let journal = |durable| Journal::open(root.clone(), durable);
         let first = journal(Durability::Crash).unwrap();
         assert!(matches!(
@@ -316,13 +317,12 @@ mod tests {
         let second = journal(Durability::Crash).unwrap();
         look.join().unwrap();
         assert!(second.state_dir().is_owned());
-        drop(second);
-        fs::remove_dir_all(root).unwrap();
     }
 
     #[test]
     fn a_torn_line_is_cut() {
-        let path = std::env::temp_dir().join(format!("rocco-torn-{}", std::process::id()));
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("torn");
         for (before, after) in [("a\nb\n", "a\nb\n"), ("a\nb", "a\n"), ("a", ""), ("", "")] {
             fs::write(&path, before).unwrap();
             cut_torn_line(&path).unwrap();

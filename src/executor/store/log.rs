@@ -92,24 +92,29 @@ fn mark(left_out_bytes: u64) -> String {
 mod tests {
     use std::fs;
 
+    use tempfile::NamedTempFile;
+
     use super::*;
 
-    fn log(name: &str, bytes_max: u64) -> (TaskLog, PathBuf) {
-        let path = std::env::temp_dir().join(format!("rocco-{name}-{}", std::process::id()));
-        (TaskLog::create(path.clone(), bytes_max).unwrap(), path)
+    /// A log, and the file that it is in.
+    fn log(bytes_max: u64) -> (TaskLog, NamedTempFile) {
+        let file = NamedTempFile::new().unwrap();
+        (
+            TaskLog::create(file.path().to_owned(), bytes_max).unwrap(),
+            file,
+        )
     }
 
     #[test]
     fn a_log_keeps_its_start_and_its_end() {
-        let (mut log, path) = log("log", 4000);
+        let (mut log, file) = log(4000);
         let mut printed_bytes = 0;
         for number in 0..10_000 {
             let line = format!("{number}\n");
             log.append(line.as_bytes());
             printed_bytes += line.len();
         }
-        let text = fs::read_to_string(&path).unwrap();
-        fs::remove_file(&path).unwrap();
+        let text = fs::read_to_string(file.path()).unwrap();
         assert!(text.len() <= 4000 + 64, "{}", text.len());
         assert!(text.starts_with("0\n1\n2\n") && text.ends_with("9998\n9999\n"));
         // What is kept and what was left out is what was printed.
@@ -122,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_log_moves_no_more_than_half_of_what_is_printed() {
-        let (mut log, path) = log("moved", 64 << 10);
+        let (mut log, _file) = log(64 << 10);
         let mut moved_bytes = 0;
         for _ in 0..1024 {
             let before = log.left_out_bytes;
@@ -131,7 +136,6 @@ mod tests {
                 moved_bytes += log.bytes_max / 8;
             }
         }
-        fs::remove_file(&path).unwrap();
         assert!(moved_bytes > 0 && moved_bytes <= 512 << 10, "{moved_bytes}");
     }
 

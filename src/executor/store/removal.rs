@@ -147,20 +147,20 @@ mod tests {
 
     use super::*;
 
-    fn world(name: &str) -> (std::path::PathBuf, std::path::PathBuf) {
-        let root =
-            std::env::temp_dir().join(format!("rocco-removal-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&root);
+    /// A folder that goes away with the test, and in it a place with a tree beside what is kept.
+    fn world() -> (tempfile::TempDir, PathBuf, PathBuf) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let root = folder.path().join("world");
         fs::create_dir_all(root.join("kept")).expect("a directory");
         fs::write(root.join("kept/file"), "kept").expect("a file");
         let tree = root.join("tree");
         fs::create_dir(&tree).expect("a directory");
-        (root, tree)
+        (folder, root, tree)
     }
 
     #[test]
     fn links_lead_nowhere_and_closed_directories_are_opened() {
-        let (root, tree) = world("links");
+        let (_folder, root, tree) = world();
         symlink(root.join("kept"), tree.join("link")).expect("a link");
         symlink(root.join("kept/file"), tree.join("file")).expect("a link");
         fs::create_dir_all(tree.join("a/b/c")).expect("directories");
@@ -188,7 +188,7 @@ mod tests {
     /// 15,000 levels overflowed the stack of a removal that called itself (attack 9).
     #[test]
     fn a_tree_of_any_depth_is_removed() {
-        let (root, tree) = world("depth");
+        let (_folder, root, tree) = world();
         let mut at = rustix::fs::open(&tree, OFlags::DIRECTORY | OFlags::PATH, Mode::empty())
             .expect("a directory");
         for _ in 0..15_000 {
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn a_wide_tree_is_removed() {
-        let (root, tree) = world("width");
+        let (_folder, root, tree) = world();
         for number in 0..200 {
             let dir = tree.join(format!("{number}/{}", "x".repeat(255)));
             fs::create_dir_all(&dir).expect("directories");
@@ -213,16 +213,11 @@ mod tests {
         assert!(!root.exists());
     }
 
-    fn folder(name: &str) -> PathBuf {
-        let place = std::env::temp_dir().join(format!("rocco-{name}-{}", std::process::id()));
-        fs::create_dir(&place).unwrap();
-        place
-    }
-
     #[test]
     fn a_tree_that_is_too_deep_for_a_stack_and_for_a_path_is_removed() {
         const LEVELS: usize = 3_000;
-        let place = folder("deep");
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path();
         let top = place.join("top");
         fs::create_dir(&top).unwrap();
         // Built from the leaf up: each level takes the one before in.
@@ -236,13 +231,13 @@ mod tests {
             }
         }
         remove_tree(&top).unwrap();
-        assert_eq!(fs::read_dir(&place).unwrap().count(), 0);
-        fs::remove_dir(place).unwrap();
+        assert_eq!(fs::read_dir(place).unwrap().count(), 0);
     }
 
     #[test]
     fn modes_links_and_what_is_not_there_do_not_stop_it() {
-        let place = folder("modes");
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path();
         let precious = place.join("precious");
         fs::create_dir(&precious).unwrap();
         fs::write(precious.join("file"), "x").unwrap();
@@ -260,6 +255,5 @@ mod tests {
         remove_tree(&link).unwrap();
         assert!(!link.is_symlink() && precious.join("file").exists());
         remove_tree(&precious).unwrap();
-        fs::remove_dir(place).unwrap();
     }
 }

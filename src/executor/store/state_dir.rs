@@ -265,9 +265,9 @@ mod tests {
     /// Two who looked at once took each other for an executor, and a dead task for one that runs.
     #[test]
     fn nobody_who_looks_is_taken_for_the_owner() {
-        let root = std::env::temp_dir().join(format!("rocco-look-{}", std::process::id()));
-        fs::create_dir(&root).unwrap();
-        let place = StateDir::new(root.clone());
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        let place = StateDir::new(root.to_owned());
         assert!(!place.is_owned());
         let open = || private_file(&root.join(LOCK)).unwrap();
         let (first, second) = (open(), open());
@@ -280,13 +280,12 @@ mod tests {
         assert!(place.is_owned());
         drop(owner);
         assert!(!place.is_owned());
-        fs::remove_dir_all(root).unwrap();
     }
 
     #[test]
     fn sizes_are_what_the_disk_holds_and_each_file_counts_once() {
-        let root = std::env::temp_dir().join(format!("rocco-bytes-{}", std::process::id()));
-        let (place, id) = (StateDir::new(root.clone()), TaskId::new(1));
+        let folder = tempfile::tempdir().unwrap();
+        let (place, id) = (StateDir::new(folder.path().to_owned()), TaskId::new(1));
         let work = place.dir(id).join(WORK);
         fs::create_dir_all(&work).unwrap();
         File::create(work.join("sparse"))
@@ -300,7 +299,6 @@ mod tests {
         }
         fs::write(place.dir(id).join("log"), vec![1; 1 << 20]).unwrap();
         let full = place.bytes(id);
-        fs::remove_dir_all(root).unwrap();
         for bytes in [full.scratch, full.record] {
             assert!((1 << 20..3 << 19).contains(&bytes), "{full:?}");
         }

@@ -2,25 +2,7 @@
 
 mod support;
 
-use std::io::Write as _;
-use std::process::{Command, Output, Stdio};
-
-fn rocco(arguments: &[&str], stdin: &str) -> Output {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_rocco"))
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    // A command that reads nothing may be gone already.
-    let _ = child.stdin.take().unwrap().write_all(stdin.as_bytes());
-    child.wait_with_output().unwrap()
-}
-
-fn text(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).unwrap()
-}
+use support::program::{rocco, text};
 
 #[test]
 fn the_version_goes_to_stdout() {

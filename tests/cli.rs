@@ -2,25 +2,9 @@
 
 mod support;
 
-use std::io::Write as _;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
-fn rocco(arguments: &[&str], stdin: &str) -> Output {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_rocco"))
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    // A command that reads nothing may be gone already.
-    let _ = child.stdin.take().unwrap().write_all(stdin.as_bytes());
-    support::wait::output_of(child)
-}
-
-fn text(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).unwrap()
-}
+use support::program::{rocco, text};
 
 /// The lines of the commands that this build has.
 fn commands() -> Vec<&'static str> {

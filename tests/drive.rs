@@ -190,11 +190,7 @@ impl Transport for Scripted {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: 512,
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(support::cases::config(512))]
 
     #[test]
     fn any_manner_of_delivery_gives_the_same_replies(

@@ -372,11 +372,7 @@ const IDS: [&str; 7] = [
 ];
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: 1024,
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(support::cases::config(1024))]
 
     #[test]
     fn every_byte_is_as_the_model_predicts(

@@ -592,9 +592,8 @@ def stdout_devfull_open(argv):
 
 # stderr -----------------------------------------------------------------------------------------
 
-@scenario("fd-stderr-full-pipe", "modelcontextprotocol/typescript-sdk#2776")
-def stderr_full(argv):
-    """Nobody reads stderr, and it is full: no log line may block."""
+def full_pipe():
+    """The ends of a pipe that takes nothing more; whoever writes waits."""
     read_end, write_end = os.pipe()
     os.set_blocking(write_end, False)
     try:
@@ -602,6 +601,13 @@ def stderr_full(argv):
             os.write(write_end, b"x" * 4096)
     except BlockingIOError:
         os.set_blocking(write_end, True)
+    return read_end, write_end
+
+
+@scenario("fd-stderr-full-pipe", "modelcontextprotocol/typescript-sdk#2776")
+def stderr_full(argv):
+    """Nobody reads stderr, and it is full: no log line may block."""
+    read_end, write_end = full_pipe()
     try:
         with Server(argv, stderr=write_end, env={"RUST_LOG": "trace"}) as server:
             server.handshake()
@@ -617,13 +623,7 @@ def stderr_full(argv):
 @scenario("fd-stderr-full-and-failing", "openai/codex#7155")
 def stderr_full_and_failing(argv):
     """The line about the failure cannot be written either."""
-    read_end, write_end = os.pipe()
-    os.set_blocking(write_end, False)
-    try:
-        while True:
-            os.write(write_end, b"x" * 4096)
-    except BlockingIOError:
-        os.set_blocking(write_end, True)
+    read_end, write_end = full_pipe()
     folder = os.open("/", os.O_RDONLY)
     try:
         with Server(argv, stdin=folder, stderr=write_end) as server:

@@ -24,9 +24,7 @@ fn scene(place: &mut Place, way: ExecutorAddr, scene: &str) -> Front {
         }
         "waited on" => {
             let task = front.submit_surely("stay running");
-            let gets = place.count("task/get");
-            front.begin("larry_task_status", json!({"task_id": task, "wait_s": 45}));
-            place.wait_for("task/get", gets + 1);
+            front.begin_wait(place, &task);
         }
         "silent" => {
             front.begin_submit("silent");
@@ -157,9 +155,7 @@ fn a_wait_survives_the_death_of_its_executor() {
         let mut front = place.front(way, "", NEWEST);
         let task = front.submit_surely("stay running");
         front.await_state(&task, "running");
-        let gets = place.count("task/get");
-        let id = front.begin("larry_task_status", json!({"task_id": task, "wait_s": 45}));
-        place.wait_for("task/get", gets + 1);
+        let id = front.begin_wait(&place, &task);
         match way {
             ExecutorAddr::Child => signal(place.child(), libc::SIGKILL),
             ExecutorAddr::Socket => {

@@ -423,6 +423,14 @@ impl Front {
         self.answer(id)
     }
 
+    /// Begins to wait for a task, and comes back when the executor was asked for it.
+    pub(crate) fn begin_wait(&mut self, place: &Place, task: &str) -> u64 {
+        let gets = place.count("task/get");
+        let id = self.begin("larry_task_status", json!({"task_id": task, "wait_s": 45}));
+        place.wait_for("task/get", gets + 1);
+        id
+    }
+
     /// Asks how a task stands until there is an answer.
     pub(crate) fn status_surely(&mut self, task: &str, wait_s: u64) -> Value {
         loop {

@@ -82,9 +82,7 @@ fn a_cancelled_wait_is_not_answered_and_cancels_no_task() {
         let mut place = Place::new();
         let mut front = place.front(ExecutorAddr::Socket, "", Era::of(revision));
         let task = front.submit_surely("stay running");
-        let gets = place.count("task/get");
-        let id = front.begin("larry_task_status", json!({"task_id": task, "wait_s": 45}));
-        place.wait_for("task/get", gets + 1);
+        let id = front.begin_wait(&place, &task);
         let params = json!({"requestId": id});
         let line = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params});
         front.write(&line.to_string());
@@ -103,9 +101,7 @@ fn an_id_is_in_use_until_its_call_is_answered() {
         let mut place = Place::new();
         let mut front = place.front(ExecutorAddr::Socket, "", Era::of(revision));
         let task = front.submit_surely("stay running");
-        let gets = place.count("task/get");
-        let id = front.begin("larry_task_status", json!({"task_id": task, "wait_s": 45}));
-        place.wait_for("task/get", gets + 1);
+        let id = front.begin_wait(&place, &task);
         front.repeat_id();
         front.ask("tools/list", json!({}));
         let refused = front.reply(id);

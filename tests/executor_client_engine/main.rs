@@ -7,18 +7,8 @@ mod support;
 mod world;
 
 use proptest::prelude::*;
+use support::cases::config;
 use world::{Call, Move, World};
-
-fn config(usual: u32) -> ProptestConfig {
-    let asked = std::env::var_os("PROPTEST_CASES").is_some();
-    let config = ProptestConfig {
-        failure_persistence: None,
-        max_shrink_iters: 4096,
-        ..ProptestConfig::default()
-    };
-    let cases = if asked { config.cases } else { usual };
-    ProptestConfig { cases, ..config }
-}
 
 fn call() -> impl Strategy<Value = Call> {
     prop_oneof![

@@ -17,19 +17,8 @@ use std::path::Path;
 use proptest::prelude::*;
 use serde_json::Value;
 use soup::Soup;
+use support::cases::config;
 use support::schema::{NEWEST_HANDSHAKE, STATELESS, Schemas};
-
-/// As many cases as are asked for, or as fit into a usual run of the tests.
-fn config(usual: u32) -> ProptestConfig {
-    let asked = std::env::var_os("PROPTEST_CASES").is_some();
-    let config = ProptestConfig {
-        failure_persistence: None,
-        max_shrink_iters: 4096,
-        ..ProptestConfig::default()
-    };
-    let cases = if asked { config.cases } else { usual };
-    ProptestConfig { cases, ..config }
-}
 
 proptest! {
     #![proptest_config(config(1500))]

@@ -1,6 +1,5 @@
 //! The life of one task, from its turn to its end: clone, agent, result, gates, record.
 
-use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,26 +7,19 @@ use std::time::{Duration, Instant};
 
 use super::{git, scope, workspace};
 use crate::executor::daemon::Daemon;
-use crate::executor::policy::Policy;
 use crate::executor::run::claim::Claim;
-use crate::executor::run::gate_output::GateOutput;
-use crate::executor::run::gates::Gate;
 use crate::executor::run::git::Git;
 use crate::executor::run::program::{ProgramDirs, Role, lend, walled};
 use crate::executor::run::repo::Repo;
 use crate::executor::run::supervisor::{Ending, Program, ProgramEnd, SupervisedProgram};
-use crate::executor::run::verdict::{Findings, GateRun, Verdict};
+use crate::executor::run::verdict::{Findings, Verdict};
 use crate::executor::schedule::queue::StopReason;
 use crate::executor::schedule::task::Task;
 use crate::executor::store::log::TaskLog;
 use crate::executor::store::removal::remove_tree;
 use crate::executor::walls::standing::Walls;
-use crate::executor_protocol::sanitize::Sanitized;
 use crate::executor_protocol::state::{Outcome, TaskState};
-use crate::limits::{
-    EXECUTOR_MESSAGE_BYTES_MAX, GATE_TAIL_BYTES_MAX, GATES_LOG_BYTES_MAX, GIT_TIMEOUT_S,
-    TASK_KILL_MS, TASK_LOG_BYTES_MAX,
-};
+use crate::limits::{EXECUTOR_MESSAGE_BYTES_MAX, GIT_TIMEOUT_S, TASK_KILL_MS, TASK_LOG_BYTES_MAX};
 use crate::task::id::TaskId;
 use crate::wire::writer::start_of;
 
@@ -40,10 +32,10 @@ const CANCELLED: &str = "the task was cancelled";
 
 /// What may end a task before it ends by itself.
 #[derive(Clone, Copy)]
-struct Stop<'s> {
-    daemon: &'s Daemon,
-    id: TaskId,
-    deadline: Instant,
+pub(super) struct Stop<'s> {
+    pub(super) daemon: &'s Daemon,
+    pub(super) id: TaskId,
+    pub(super) deadline: Instant,
 }
 
 impl Stop<'_> {
@@ -51,7 +43,7 @@ impl Stop<'_> {
         self.daemon.stop_of(self.id) == Some(StopReason::Cancel)
     }
 
-    fn reason(self) -> Option<StopReason> {
+    pub(super) fn reason(self) -> Option<StopReason> {
         let is_late = Instant::now() > self.deadline;
         let deadline = is_late.then_some(StopReason::Deadline);
         self.daemon.stop_of(self.id).or(deadline)
@@ -59,14 +51,14 @@ impl Stop<'_> {
 }
 
 /// A task in the hands of a worker.
-struct Job<'s> {
-    daemon: &'s Daemon,
-    task: Arc<Task>,
-    dir: PathBuf,
+pub(super) struct Job<'s> {
+    pub(super) daemon: &'s Daemon,
+    pub(super) task: Arc<Task>,
+    pub(super) dir: PathBuf,
     /// The repository, once it is there.
-    repo: Option<Repo>,
-    stop: Stop<'s>,
-    findings: Findings,
+    pub(super) repo: Option<Repo>,
+    pub(super) stop: Stop<'s>,
+    pub(super) findings: Findings,
 }
 
 /// Does a task whose turn it is.
@@ -131,7 +123,7 @@ impl<'s> Job<'s> {
     }
 
     /// Whether the task is to end, of which note is taken.
-    fn is_stopped(&mut self) -> bool {
+    pub(super) fn is_stopped(&mut self) -> bool {
         if self.findings.stopped.is_none() {
             self.findings.stopped = self.stop.reason();
         }
@@ -139,18 +131,18 @@ impl<'s> Job<'s> {
     }
 
     /// Takes note of what kept the executor from doing its part, unless the task was to end.
-    fn fail(&mut self, code: &'static str, what: String) {
+    pub(super) fn fail(&mut self, code: &'static str, what: String) {
         if !self.is_stopped() {
             self.findings.fault = Some((code, what));
         }
     }
 
-    fn say(&self, phase: &str, message: &str) {
+    pub(super) fn say(&self, phase: &str, message: &str) {
         self.daemon
             .change(self.task.id, |entry| entry.say(phase, message));
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(super) fn path(&self, name: &str) -> PathBuf {
         self.dir.join(name)
     }
 
@@ -245,14 +237,14 @@ impl<'s> Job<'s> {
         ended
     }
 
-    fn note_log_fault(&mut self, whose: &str, log: &TaskLog) {
+    pub(super) fn note_log_fault(&mut self, whose: &str, log: &TaskLog) {
         if let Some(error) = log.fault() {
             let what = format!("the log of the {whose} is not whole: {error}");
             self.findings.warnings.push(what);
         }
     }
 
-    fn note_left_behind(&mut self, who: &str, ended: &ProgramEnd) {
+    pub(super) fn note_left_behind(&mut self, who: &str, ended: &ProgramEnd) {
         if ended.left_behind > 0 && ended.stopped.is_none() {
             let what = format!("the {who} left {} processes behind, which were killed", {
                 ended.left_behind
@@ -262,7 +254,7 @@ impl<'s> Job<'s> {
     }
 
     /// Runs a program to its end, or to that of its time.
-    fn accompany(
+    pub(super) fn accompany(
         &self,
         program: &Program,
         phase: &str,
@@ -375,116 +367,6 @@ impl<'s> Job<'s> {
         Err(CANCELLED.into())
     }
 
-    /// Runs the gates on a checkout of the very commit that is the result.
-    fn run_gates(&mut self) {
-        let policy: &Policy = &self.daemon.policy;
-        let names = self.task.content.gates();
-        let gates: Vec<&Gate> = names.iter().filter_map(|name| policy.gate(name)).collect();
-        if gates.is_empty() {
-            return;
-        }
-        self.findings
-            .warnings
-            .extend(touched(&gates, &self.findings));
-        let commit = self
-            .findings
-            .head
-            .clone()
-            .unwrap_or_else(|| self.task.base.clone());
-        let stop = self.stop;
-        let is_stopped = move || stop.reason().is_some();
-        let git = self.daemon.git.bounded(stop.deadline, &is_stopped);
-        let log = TaskLog::create(self.path("gates"), GATES_LOG_BYTES_MAX);
-        let mut log = match log {
-            Ok(log) => log,
-            Err(error) => return self.fail("gates_failed", error.to_string()),
-        };
-        let ran = gates
-            .into_iter()
-            .try_for_each(|gate| self.run_gate_unless_stopped(gate, &git, &commit, &mut log));
-        self.note_log_fault("gates", &log);
-        if let Err(what) = ran {
-            self.fail("gates_failed", what);
-        }
-    }
-
-    /// Runs a gate on a checkout of its own, which no other program has touched.
-    fn run_gate_unless_stopped(
-        &mut self,
-        gate: &Gate,
-        git: &Git<'_>,
-        commit: &str,
-        log: &mut TaskLog,
-    ) -> Result<(), String> {
-        if self.is_stopped() {
-            return Ok(());
-        }
-        let root = self.path("gate");
-        let dirs = ProgramDirs {
-            dir: root.join("check"),
-            home: root.join("home"),
-            tmp: root.join("tmp"),
-        };
-        let fresh = remove_tree(&root).and_then(|()| dirs.make());
-        fresh.map_err(|error| format!("{}: {error}", root.display()))?;
-        git.clone_at(&self.path("git"), &dirs.dir, commit)?;
-        let run = self.run_gate(gate, &dirs, log);
-        let run = run.map_err(|error| error.to_string())?;
-        self.findings.gates.extend(run);
-        Ok(())
-    }
-
-    /// Runs a gate. None if the task was cancelled before the gate had started.
-    fn run_gate(
-        &mut self,
-        gate: &Gate,
-        dirs: &ProgramDirs,
-        log: &mut TaskLog,
-    ) -> io::Result<Option<GateRun>> {
-        let argv: Vec<OsString> = gate.argv.iter().map(OsString::from).collect();
-        let program = walled(
-            &self.daemon.policy,
-            dirs,
-            &Role {
-                argv: &argv,
-                pass_env: &gate.pass_env,
-                writable: &[],
-                network: false,
-                stdin: "/dev/null".into(),
-            },
-        );
-        log.append(format!("== {}: {}\n", gate.name, gate.argv.join(" ")).as_bytes());
-        self.say(&gate.name, "");
-        let timeout = Instant::now() + Duration::from_secs(gate.timeout_s);
-        let mut output = GateOutput::new(gate.runner);
-        let until = timeout.min(self.stop.deadline);
-        let ended = self.accompany(&program, &gate.name, until, None, log, |chunk| {
-            output.hear(chunk);
-        })?;
-        self.note_left_behind(&format!("gate {}", gate.name), &ended);
-        // A gate that is out of time fails; a task that is ends with it.
-        let of_task =
-            |stop: &StopReason| *stop == StopReason::Cancel || self.stop.deadline <= timeout;
-        self.findings.stopped = ended.stopped.filter(of_task);
-        if let (Some(_), Ending::NotStarted(_)) = (ended.stopped, &ended.ending) {
-            return Ok(None);
-        }
-        let (tests, tail) = output.finish();
-        let stopped = ended.stopped.is_some();
-        let refusal = GateRun::refusal_of(&ended.ending, stopped, tests, gate.timeout_s);
-        let word = refusal.as_deref().unwrap_or("passed");
-        log.append(format!("== {}: {word}\n", gate.name).as_bytes());
-        Ok(Some(GateRun {
-            name: gate.name.clone(),
-            argv: gate.argv.clone(),
-            ending: ended.ending,
-            duration_ms: ended.duration_ms,
-            tests,
-            refusal,
-            tail: Sanitized::new(&tail, GATE_TAIL_BYTES_MAX).to_string(),
-        }))
-    }
-
     /// Tells how it ended, and removes what nobody needs any more.
     fn end(mut self) {
         let verdict = self.verdict();
@@ -551,20 +433,4 @@ fn commit_message(task: &Task) -> String {
 
 fn end_of_bytes(chunk: &[u8]) -> &[u8] {
     &chunk[chunk.len().saturating_sub(8 * EXECUTOR_MESSAGE_BYTES_MAX)..]
-}
-
-/// Which gates are no longer what the operator knew, since the task changed what they run.
-fn touched(gates: &[&Gate], findings: &Findings) -> Vec<String> {
-    let mut warnings = Vec::new();
-    for gate in gates {
-        let runs: Vec<String> = gate.files.iter().chain(&gate.argv[..1]).cloned().collect();
-        let paths = findings.changes.iter().map(|change| change.path.as_str());
-        let changed: Vec<&str> = paths.filter(|path| scope::covers(&runs, path)).collect();
-        if !changed.is_empty() {
-            let (paths, name) = (changed.join(", "), &gate.name);
-            let what = format!("gate_touched: the gate {name} runs what the task changed: {paths}");
-            warnings.push(what);
-        }
-    }
-    warnings
 }

@@ -10,7 +10,7 @@
 //! - [`supervisor`] starts each program under a [`guard`], a process of its own that lets nothing
 //!   live on, with what [`program`] says the program is given. [`process`] and [`pipe`] are the
 //!   system.
-//! - [`gates`], [`gate_output`] and [`scope`] are what a result is held to.
+//! - [`verification`] holds a result to its [`gates`], with [`gate_output`] and [`scope`].
 //! - [`verdict`] says what became of the task, and [`record`] writes it down within its bound.
 //!
 //! Nothing here waits without a limit: not for git, not for a pipe that somebody holds, not for a
@@ -32,4 +32,5 @@ pub mod repo;
 pub mod scope;
 pub mod supervisor;
 pub mod verdict;
+mod verification;
 pub mod workspace;

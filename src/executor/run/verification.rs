@@ -1,0 +1,149 @@
+//! Holds the result of a task to its gates: each of them runs on a checkout of its own, of the very
+//! commit that is the result.
+
+use std::ffi::OsString;
+use std::io;
+use std::time::{Duration, Instant};
+
+use super::job::Job;
+use super::scope;
+use crate::executor::policy::Policy;
+use crate::executor::run::gate_output::GateOutput;
+use crate::executor::run::gates::Gate;
+use crate::executor::run::git::Git;
+use crate::executor::run::program::{ProgramDirs, Role, walled};
+use crate::executor::run::supervisor::Ending;
+use crate::executor::run::verdict::{Findings, GateRun};
+use crate::executor::schedule::queue::StopReason;
+use crate::executor::store::log::TaskLog;
+use crate::executor::store::removal::remove_tree;
+use crate::executor_protocol::sanitize::Sanitized;
+use crate::limits::{GATE_TAIL_BYTES_MAX, GATES_LOG_BYTES_MAX};
+
+impl Job<'_> {
+    /// Runs the gates on a checkout of the very commit that is the result.
+    pub(super) fn run_gates(&mut self) {
+        let policy: &Policy = &self.daemon.policy;
+        let names = self.task.content.gates();
+        let gates: Vec<&Gate> = names.iter().filter_map(|name| policy.gate(name)).collect();
+        if gates.is_empty() {
+            return;
+        }
+        self.findings
+            .warnings
+            .extend(touched(&gates, &self.findings));
+        let commit = self
+            .findings
+            .head
+            .clone()
+            .unwrap_or_else(|| self.task.base.clone());
+        let stop = self.stop;
+        let is_stopped = move || stop.reason().is_some();
+        let git = self.daemon.git.bounded(stop.deadline, &is_stopped);
+        let log = TaskLog::create(self.path("gates"), GATES_LOG_BYTES_MAX);
+        let mut log = match log {
+            Ok(log) => log,
+            Err(error) => return self.fail("gates_failed", error.to_string()),
+        };
+        let ran = gates
+            .into_iter()
+            .try_for_each(|gate| self.run_gate_unless_stopped(gate, &git, &commit, &mut log));
+        self.note_log_fault("gates", &log);
+        if let Err(what) = ran {
+            self.fail("gates_failed", what);
+        }
+    }
+
+    /// Runs a gate on a checkout of its own, which no other program has touched.
+    fn run_gate_unless_stopped(
+        &mut self,
+        gate: &Gate,
+        git: &Git<'_>,
+        commit: &str,
+        log: &mut TaskLog,
+    ) -> Result<(), String> {
+        if self.is_stopped() {
+            return Ok(());
+        }
+        let root = self.path("gate");
+        let dirs = ProgramDirs {
+            dir: root.join("check"),
+            home: root.join("home"),
+            tmp: root.join("tmp"),
+        };
+        let fresh = remove_tree(&root).and_then(|()| dirs.make());
+        fresh.map_err(|error| format!("{}: {error}", root.display()))?;
+        git.clone_at(&self.path("git"), &dirs.dir, commit)?;
+        let run = self.run_gate(gate, &dirs, log);
+        let run = run.map_err(|error| error.to_string())?;
+        self.findings.gates.extend(run);
+        Ok(())
+    }
+
+    /// Runs a gate. None if the task was cancelled before the gate had started.
+    fn run_gate(
+        &mut self,
+        gate: &Gate,
+        dirs: &ProgramDirs,
+        log: &mut TaskLog,
+    ) -> io::Result<Option<GateRun>> {
+        let argv: Vec<OsString> = gate.argv.iter().map(OsString::from).collect();
+        let program = walled(
+            &self.daemon.policy,
+            dirs,
+            &Role {
+                argv: &argv,
+                pass_env: &gate.pass_env,
+                writable: &[],
+                network: false,
+                stdin: "/dev/null".into(),
+            },
+        );
+        log.append(format!("== {}: {}\n", gate.name, gate.argv.join(" ")).as_bytes());
+        self.say(&gate.name, "");
+        let timeout = Instant::now() + Duration::from_secs(gate.timeout_s);
+        let mut output = GateOutput::new(gate.runner);
+        let until = timeout.min(self.stop.deadline);
+        let ended = self.accompany(&program, &gate.name, until, None, log, |chunk| {
+            output.hear(chunk);
+        })?;
+        self.note_left_behind(&format!("gate {}", gate.name), &ended);
+        // A gate that is out of time fails; a task that is ends with it.
+        let of_task =
+            |stop: &StopReason| *stop == StopReason::Cancel || self.stop.deadline <= timeout;
+        self.findings.stopped = ended.stopped.filter(of_task);
+        if let (Some(_), Ending::NotStarted(_)) = (ended.stopped, &ended.ending) {
+            return Ok(None);
+        }
+        let (tests, tail) = output.finish();
+        let stopped = ended.stopped.is_some();
+        let refusal = GateRun::refusal_of(&ended.ending, stopped, tests, gate.timeout_s);
+        let word = refusal.as_deref().unwrap_or("passed");
+        log.append(format!("== {}: {word}\n", gate.name).as_bytes());
+        Ok(Some(GateRun {
+            name: gate.name.clone(),
+            argv: gate.argv.clone(),
+            ending: ended.ending,
+            duration_ms: ended.duration_ms,
+            tests,
+            refusal,
+            tail: Sanitized::new(&tail, GATE_TAIL_BYTES_MAX).to_string(),
+        }))
+    }
+}
+
+/// Which gates are no longer what the operator knew, since the task changed what they run.
+fn touched(gates: &[&Gate], findings: &Findings) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for gate in gates {
+        let runs: Vec<String> = gate.files.iter().chain(&gate.argv[..1]).cloned().collect();
+        let paths = findings.changes.iter().map(|change| change.path.as_str());
+        let changed: Vec<&str> = paths.filter(|path| scope::covers(&runs, path)).collect();
+        if !changed.is_empty() {
+            let (paths, name) = (changed.join(", "), &gate.name);
+            let what = format!("gate_touched: the gate {name} runs what the task changed: {paths}");
+            warnings.push(what);
+        }
+    }
+    warnings
+}

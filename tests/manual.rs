@@ -150,6 +150,19 @@ fn every_revision_is_in_the_manual() {
     assert_eq!(told, held);
 }
 
+#[test]
+fn the_readme_names_the_rust_that_is_checked() {
+    let manifest = text("Cargo.toml");
+    let line = manifest
+        .lines()
+        .find(|line| line.starts_with("rust-version"));
+    let version = line.unwrap().split('"').nth(1).unwrap();
+    assert!(
+        text("README.md").contains(&format!("Rust {version} or newer")),
+        "{version}"
+    );
+}
+
 /// Markdown that names a file of the project names one that is there.
 #[test]
 fn every_link_leads_somewhere() {

@@ -13,7 +13,7 @@
 pub mod bounds;
 pub mod bubblewrap;
 pub mod entry;
-mod landlock;
-mod seccomp;
+pub mod landlock;
+pub mod seccomp;
 pub mod standing;
 pub mod view;

@@ -32,5 +32,5 @@ pub mod repo;
 pub mod scope;
 pub mod supervisor;
 pub mod verdict;
-mod verification;
+pub mod verification;
 pub mod workspace;

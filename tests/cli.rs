@@ -169,7 +169,7 @@ fn misuse_of_the_executor_and_its_tasks_is_told_as_well() {
         ),
         (
             "executor --sandbox on -- a",
-            "--sandbox takes one of require, auto, off, not \"on\". Try: rocco help executor",
+            "--sandbox takes one of auto, require, landlock, bubblewrap, off, not \"on\". Try: rocco help executor",
         ),
         (
             "executor --socket",

@@ -9,6 +9,7 @@ use super::bounds::Bounds;
 use super::entry;
 use super::view::View;
 use crate::executor::run::command::{self, CommandBounds};
+use crate::executor::store::removal::remove_tree;
 
 /// How long finding out may take.
 const PROBE: Duration = Duration::from_secs(10);
@@ -119,7 +120,7 @@ fn try_out(walls: Walls, program: &Path) -> Result<(), String> {
         is_stopped: &|| false,
     };
     let outcome = command::output(&mut command, &bounds);
-    let _ = std::fs::remove_dir(&tmp);
+    clear(&tmp);
     match outcome {
         Ok(output) if output.status.success() => Ok(()),
         Ok(output) => {
@@ -130,13 +131,35 @@ fn try_out(walls: Walls, program: &Path) -> Result<(), String> {
     }
 }
 
-/// An empty directory of this user's alone.
+/// Removes the directory of a trial, with what the outer wall has made in it to mount on.
+fn clear(tmp: &Path) {
+    // What cannot be removed is only untidy.
+    let _ = remove_tree(tmp);
+}
+
+/// An empty directory of this user's alone. Its name cannot be guessed, so that no other user has
+/// taken it before.
 fn tempdir() -> std::io::Result<PathBuf> {
     use std::os::unix::fs::DirBuilderExt as _;
-    let name = format!("rocco-probe-{}", std::process::id());
+    let mut bits = [0; 8];
+    // So few bytes come whole, and without being interrupted (getrandom(2)).
+    rustix::rand::getrandom(&mut bits, rustix::rand::GetRandomFlags::empty())?;
+    let name = format!("rocco-probe-{:016x}", u64::from_ne_bytes(bits));
     let path = std::env::temp_dir().join(name);
-    match std::fs::DirBuilder::new().mode(0o700).create(&path) {
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(path),
-        made => made.map(|()| path),
+    std::fs::DirBuilder::new().mode(0o700).create(&path)?;
+    Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// bubblewrap mounts in the directory, and what it made for that was left in /tmp for ever.
+    #[test]
+    fn trying_out_leaves_nothing() {
+        let tmp = tempdir().expect("a directory");
+        std::fs::create_dir(tmp.join("a place to mount")).expect("a directory");
+        clear(&tmp);
+        assert!(!tmp.exists());
     }
 }

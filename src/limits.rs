@@ -305,6 +305,11 @@ pub const TASK_TICK_MS: u64 = 50;
 /// takes microseconds.
 pub const STATE_LOCK_MS_MAX: u64 = 5_000;
 
+/// The time that an executor that starts waits for one that may have been killed: a program that it
+/// was about to start holds its lock until the program is loaded, which a busy machine makes long.
+pub const STATE_OWNER_MS_MAX: u64 = 1_000;
+const _: () = assert!(STATE_OWNER_MS_MAX < STATE_LOCK_MS_MAX);
+
 /// The time that whoever cancels a task waits for the disk, and the end for the last state: half of
 /// what a front waits for an answer.
 pub const TASK_WRITE_WAIT_MS: u64 = 1_000;

@@ -16,7 +16,7 @@ use crate::executor::store::state_dir::{LOCK, StateDir, StateLine};
 use crate::executor::store::state_writer::{LineNumber, StateWriter};
 use crate::executor::store::{private_dir, private_file};
 use crate::executor::threads;
-use crate::limits::{EXPIRED_IDS_BYTES_MAX, STATE_LOCK_MS_MAX, TASK_SYNC_MS};
+use crate::limits::{EXPIRED_IDS_BYTES_MAX, STATE_LOCK_MS_MAX, STATE_OWNER_MS_MAX, TASK_SYNC_MS};
 use crate::task::id::TaskId;
 
 /// What an accepted task survives.
@@ -218,10 +218,14 @@ impl Journal {
     }
 }
 
-/// Makes this process the owner. Whoever looks at tasks has a shared lock for a moment, which is
-/// waited for and does not count as an owner's: those exclude shared ones.
+/// Makes this process the owner.
+///
+/// Whoever looks at tasks has a shared lock for a moment. An executor that was killed while it
+/// started a program leaves its exclusive lock with that program until the program is loaded. Both
+/// are waited for.
 fn own(lock: &File) -> Result<(), StateDirError> {
     let started = Instant::now();
+    let waited_for = |bound_ms| started.elapsed() > Duration::from_millis(bound_ms);
     loop {
         match lock.try_lock() {
             Ok(()) => return Ok(()),
@@ -231,9 +235,10 @@ fn own(lock: &File) -> Result<(), StateDirError> {
         match lock.try_lock_shared() {
             Ok(()) => lock.unlock().map_err(StateDirError::System)?,
             Err(TryLockError::Error(error)) => return Err(StateDirError::System(error)),
+            Err(TryLockError::WouldBlock) if !waited_for(STATE_OWNER_MS_MAX) => {}
             Err(TryLockError::WouldBlock) => return Err(StateDirError::Owned),
         }
-        if started.elapsed() > Duration::from_millis(STATE_LOCK_MS_MAX) {
+        if waited_for(STATE_LOCK_MS_MAX) {
             let what = "somebody holds a shared lock on its file `lock` and does not let go";
             return Err(StateDirError::System(io::Error::other(what)));
         }
@@ -317,6 +322,23 @@ mod tests {
         let second = journal(Durability::Crash).unwrap();
         look.join().unwrap();
         assert!(second.state_dir().is_owned());
+    }
+
+    /// An executor that was killed in the moment in which it started a program kept the next one
+    /// from its start.
+    #[test]
+    fn the_lock_of_an_executor_that_was_killed_is_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("state");
+        let first = Journal::open(root.clone(), Durability::Crash).unwrap();
+        let held_by_its_child = first._lock.try_clone().unwrap();
+        drop(first);
+        let child = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(STATE_OWNER_MS_MAX / 4));
+            drop(held_by_its_child);
+        });
+        assert!(Journal::open(root, Durability::Crash).is_ok());
+        child.join().unwrap();
     }
 
     #[test]

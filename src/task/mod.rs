@@ -2,12 +2,12 @@
 //!
 //! All faults of a call are reported at once. This layer does not know any executor.
 //!
-//! In the order in which a call meets them: [`schema`] describes the tool to a model, [`request`]
+//! In the order in which a call meets them: [`schema`] describes the tool to a model, [`arguments`]
 //! checks the arguments, [`fault`] is a fault of the arguments, [`submit`] is the tool while no
 //! executor is configured, [`id`] is the name of an accepted task.
 
+pub mod arguments;
 pub mod fault;
 pub mod id;
-pub mod request;
 pub mod schema;
 pub mod submit;

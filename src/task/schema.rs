@@ -3,7 +3,7 @@
 //! The schemas use only what the validators of every client understand: they have no `$schema`
 //! member (the protocol's default is 2020-12, and validators of older dialects refuse an unknown
 //! dialect) and no look-around in a pattern. The rules that a schema cannot express, such as
-//! lengths in bytes, stand in the descriptions, and [`super::request`] checks them.
+//! lengths in bytes, stand in the descriptions, and [`super::arguments`] checks them.
 
 /// The tool's name.
 pub const NAME: &str = "larry_submit_task";

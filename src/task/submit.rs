@@ -1,7 +1,7 @@
 //! The tool `larry_submit_task` while no executor is configured. It never accepts a task.
 
+use super::arguments::TaskRequest;
 use super::fault::Faults;
-use super::request::TaskRequest;
 use super::schema;
 use crate::mcp::prepared::Prepared;
 use crate::mcp::tool::{Annotations, Answered, Call, Reply, Tool, ToolError, ToolSpec};

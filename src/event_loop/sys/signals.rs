@@ -80,7 +80,7 @@ impl Signals {
     pub fn ignore(&mut self) {
         self.actions.0.clear();
         for signal in WATCHED {
-            // It cannot fail for a signal that was set before, and an end is no time to complain.
+            // It cannot fail for a signal that was set before, and whoever ends has nobody to tell.
             let _ = exchange(signal, Some(&action(libc::SIG_IGN)));
         }
     }
@@ -222,7 +222,7 @@ impl SignalSet {
     /// The set of these.
     pub fn of(signals: &[Signal]) -> Self {
         // SAFETY: a set of zeros is a value of the type, which is emptied right away; the pointers
-        // are to it, and a number that is no signal changes nothing.
+        // are to it, and a number that is not a signal's changes nothing.
         unsafe {
             let mut set: libc::sigset_t = std::mem::zeroed();
             libc::sigemptyset(&raw mut set);

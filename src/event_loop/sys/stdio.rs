@@ -186,7 +186,7 @@ impl Stdio {
     }
 
     /// Watches the process that is the parent when the first input comes. One that was gone before
-    /// was a launcher, and its end is no sign of the client's.
+    /// was a launcher, and its end does not tell of the client's.
     ///
     /// It is one sign among others: where it cannot be had, service goes on without.
     fn watch_parent(&mut self) {

@@ -103,7 +103,7 @@ pub fn reap(patient: bool) -> Option<(u32, Status)> {
 
 fn reap_one(pid: u32) {
     if let Some(pid) = signallable(pid) {
-        // One that has not ended is left, and so is one that is no child.
+        // One that has not ended is left, and so is one that is not a child.
         let _ = waitpid(Some(pid), WaitOptions::NOHANG);
     }
 }

@@ -6,8 +6,8 @@ use bumpalo::Bump;
 
 use crate::executor::{clock, json};
 use crate::limits::{TASK_KEY_BYTES_MAX, TASK_TIMEOUT_S_MAX};
+use crate::task::arguments::TaskRequest;
 use crate::task::id::TaskId;
-use crate::task::request::TaskRequest;
 use crate::wire::json::{Object, Value};
 
 /// What asks for an operator's gate in `acceptance`.

@@ -9,7 +9,7 @@ use rocco::internals::limits::{
     TASK_ACCEPTANCE_BYTES_MAX, TASK_ACCEPTANCE_MAX, TASK_FAULTS_MAX, TASK_FILE_BYTES_MAX,
     TASK_FILES_MAX, TASK_GOAL_BYTES_MAX, TASK_REPO_BYTES_MAX,
 };
-use rocco::internals::task::request::TaskRequest;
+use rocco::internals::task::arguments::TaskRequest;
 use rocco::internals::task::schema::INPUT;
 use serde_json::Value as Serde;
 

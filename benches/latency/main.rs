@@ -19,6 +19,8 @@ mod floor;
 mod history;
 mod measure;
 mod peers;
+#[cfg(all(feature = "executor", target_os = "linux"))]
+mod walls;
 
 use std::process::ExitCode;
 

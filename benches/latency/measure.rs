@@ -105,6 +105,8 @@ pub(crate) fn all(effort: Effort) -> Figures {
         executor::calls(&mut figures, placement, effort.exchanges / 2);
     }
     starts(&mut figures, effort.starts);
+    #[cfg(all(feature = "executor", target_os = "linux"))]
+    crate::walls::starts(&mut figures, effort.starts);
     if effort.counted {
         counts(&mut figures);
     }

@@ -12,7 +12,6 @@ pub mod catalog;
 pub mod delegate;
 pub mod envelope;
 pub mod errors;
-
 pub mod lifecycle;
 pub mod owned;
 pub mod prepared;

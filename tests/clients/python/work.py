@@ -48,7 +48,9 @@ class Executor:
         self.socket.unlink(missing_ok=True)
         self.child = subprocess.Popen(
             [rocco, "executor", "--socket", self.socket, "--state", self.folder / "state",
-             "--allow-repo", self.repo, "--gates", self.folder / "gates.json", "--",
+             "--allow-repo", self.repo, "--gates", self.folder / "gates.json",
+             # The agent is written in Python, whose modules may lie in a home directory.
+             "--readable", sys.prefix, "--readable", sys.base_prefix, "--",
              sys.executable, AGENT])
         while not self.socket.exists():
             expect("whether the executor runs", self.child.poll(), None)

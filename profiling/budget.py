@@ -40,7 +40,7 @@ COPY = ROOT / "target" / "profiling" / "copy"
 # Where work is planted: a file, which is to be named, a function's head, and a kind that comes by.
 PLANTS = [
     ("src/wire/outbox.rs", "pub fn begin_frame(&mut self) {", "ping"),
-    ("src/task/request.rs", "fn goal_fault(goal: &str) -> Option<Reason> {", "tools_call"),
+    ("src/task/arguments.rs", "fn goal_fault(goal: &str) -> Option<Reason> {", "tools_call"),
 ]
 WORK = "let mut turn = 0; while turn < 100 { turn += 1; std::hint::black_box(turn); }"
 

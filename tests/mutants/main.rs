@@ -99,6 +99,10 @@ autobins = false
 debug = false
 opt-level = 0
 
+# They are built once, and run for every mutant.
+[profile.dev.package.\"*\"]
+opt-level = 2
+
 [dev-dependencies]
 serde_json = \"1.0\"
 

@@ -439,6 +439,13 @@ pub const FRONTS_MAX: usize = 64;
 /// needs one; some hosts start a few fronts in one process.
 pub const FRONTS_PER_PEER_MAX: usize = 16;
 
+/// Ancestors of a process that has connected, by which it is placed: some twenty times what a
+/// person's session has. Whoever has more is not placed.
+pub const PEER_GENERATIONS_MAX: usize = 256;
+
+/// Looks at the ancestors of a process that has connected, where one of them ends meanwhile.
+pub const PEER_LOOKS_MAX: u32 = 3;
+
 /// The time that a front has to say hello once it is connected. Until then nobody knows whether it
 /// is a front, and it holds a place.
 pub const FRONT_HELLO_MS: u64 = 5_000;

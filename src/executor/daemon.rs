@@ -236,7 +236,7 @@ impl Daemon {
                     writer: Box::new(io::stdout()),
                     hello_by: None,
                     socket: None,
-                    is_of_task: false,
+                    without_say: None,
                 };
                 // Nobody listens if the end has begun.
                 let _ = over.send(connection::serve(&daemon, io));

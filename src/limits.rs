@@ -423,6 +423,22 @@ pub const TASK_OPEN_FILES: u64 = 8192;
 /// The length of one file that a task writes, unless the operator says otherwise, in MiB.
 pub const TASK_FILE_MIB: u64 = 8 << 10;
 
+/// What all files of a task may take on the disk together, unless the operator says otherwise, in
+/// MiB: twice the longest file, and more than most builds leave.
+pub const TASK_DISK_MIB: u64 = 16 << 10;
+
+/// What has to be free on the file system of the state directory unless the operator says
+/// otherwise, in MiB, or no program of a task runs: what the rest of a desktop gets by with for a
+/// while.
+pub const TASK_DISK_FREE_MIB: u64 = 256;
+
+/// The longest step of a measurement of the disk, of which there is one a tick: a tenth of the time
+/// at most.
+pub const TASK_DISK_STEP_MS: u64 = 5;
+
+/// The shortest time between two measurements of a task. A disk takes some GiB in it.
+pub const TASK_DISK_REST_MS: u64 = 1_000;
+
 /// The highest bound of bytes that an operator can set, in MiB: a PiB, as good as none.
 pub const TASK_MIB_MAX: u64 = 1 << 30;
 
@@ -493,6 +509,8 @@ const _: () = {
     assert!(6 * OWNED_ID_BYTES_MAX <= ERROR_BYTES_MAX);
     assert!(FLUSH_SIGNAL_MS < FLUSH_STALL_MS && FLUSH_STALL_MS < FLUSH_TOTAL_MS);
     assert!(FLUSH_RETRY_MS < FLUSH_STALL_MS);
+    assert!(10 * TASK_DISK_STEP_MS <= TASK_TICK_MS && TASK_TICK_MS < TASK_DISK_REST_MS);
+    assert!(TASK_FILE_MIB <= TASK_DISK_MIB);
     assert!(READ_BYTES_MAX <= EXECUTOR_RING_BYTES - EXECUTOR_LINE_BYTES_MAX);
     assert!(EXECUTOR_LINE_BYTES_MAX < FRAME_BYTES_MAX);
     assert!(DEFERRED_MAX * EXECUTOR_SHORT_LINE_BYTES_MAX <= EXECUTOR_SHORT_LINES_RESERVE_BYTES);

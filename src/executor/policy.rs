@@ -5,6 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::executor::run::disk::DiskBounds;
 use crate::executor::run::gates::{self, Gate};
 use crate::executor::schedule::queue::QueueBounds;
 use crate::executor::store::journal::Durability;
@@ -36,6 +37,8 @@ pub struct ExecutorConfig {
     pub unix_sockets: bool,
     /// What each program of a task may use up.
     pub program_bounds: Bounds,
+    /// What a task may take of the disk, and what it has to leave.
+    pub disk_bounds: DiskBounds,
     /// Whether a change outside of the declared scope is a failure.
     pub strict_scope: bool,
     /// What an accepted task survives.

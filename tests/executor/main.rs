@@ -5,6 +5,7 @@
 mod support;
 
 mod bench;
+mod bounds;
 mod connections;
 mod crashes;
 mod fronts;

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use super::{git, scope, workspace};
 use crate::executor::daemon::Daemon;
 use crate::executor::run::claim::Claim;
+use crate::executor::run::disk::DiskWatch;
 use crate::executor::run::git::Git;
 use crate::executor::run::program::{ProgramDirs, Role, lend, walled};
 use crate::executor::run::repo::Repo;
@@ -95,6 +96,10 @@ impl<'s> Job<'s> {
 
     /// Does what there is to do, and looks before each step whether the task is to end.
     fn work(&mut self) {
+        if self.daemon.policy.config.disk_bounds.is_full(&self.dir) {
+            self.findings.stopped = Some(StopReason::DiskFull);
+            return;
+        }
         if let Err(what) = self.prepare() {
             return self.fail("workspace_failed", what);
         }
@@ -103,6 +108,10 @@ impl<'s> Job<'s> {
         }
         self.run_agent();
         self.daemon.advance(self.task.id, TaskState::Verifying);
+        if self.is_short_of_disk() {
+            // A commit of the files would take as much again.
+            return;
+        }
         // What an agent did that ran out of time is collected all the same.
         if let Err(what) = self.collect() {
             self.fail("result_failed", what);
@@ -128,6 +137,11 @@ impl<'s> Job<'s> {
             self.findings.stopped = self.stop.reason();
         }
         self.findings.stopped.is_some()
+    }
+
+    fn is_short_of_disk(&self) -> bool {
+        let stopped = self.findings.stopped;
+        matches!(stopped, Some(StopReason::Disk | StopReason::DiskFull))
     }
 
     /// Takes note of what kept the executor from doing its part, unless the task was to end.
@@ -270,8 +284,10 @@ impl<'s> Job<'s> {
         if let Err(reason) = self.daemon.unless_stopped(id, || guarded.start()) {
             return Ok(guarded.discard(reason));
         }
+        let disk_bounds = self.daemon.policy.config.disk_bounds;
+        let mut disk = DiskWatch::new(&self.dir, disk_bounds, Instant::now());
         let heard_at = std::cell::Cell::new(Instant::now());
-        let ended = guarded.accompany(
+        let mut ended = guarded.accompany(
             |chunk| {
                 heard_at.set(Instant::now());
                 log.append(chunk);
@@ -287,8 +303,13 @@ impl<'s> Job<'s> {
                 cancelled
                     .or((now > deadline).then_some(StopReason::Deadline))
                     .or(silent.then_some(StopReason::Silence))
+                    .or_else(|| disk.look(now))
             },
         );
+        if ended.stopped.is_none() {
+            let is_wanted = || self.daemon.stop_of(id).is_none() && Instant::now() < deadline;
+            ended.stopped = disk.look_at_the_end(is_wanted);
+        }
         Ok(ended)
     }
 
@@ -405,8 +426,9 @@ impl<'s> Job<'s> {
     }
 
     fn clean_up(&mut self, has_succeeded: bool) {
-        if has_succeeded {
-            // The result is in the user's repository; what cannot be removed goes with the record.
+        if has_succeeded || self.is_short_of_disk() {
+            // The result is in the user's repository, or the files are to make room; what cannot be
+            // removed goes with the record.
             let _ = remove_tree(&self.path("work"));
         } else if let Err(what) = self.keep_work() {
             self.findings.warnings.push(what);

@@ -8,8 +8,8 @@
 //!   directory in between.
 //! - [`brief`] is what the agent is told, [`claim`] is what it says of its work.
 //! - [`supervisor`] starts each program under a [`guard`], a process of its own that lets nothing
-//!   live on, with what [`program`] says the program is given. [`process`] and [`pipe`] are the
-//!   system.
+//!   live on, with what [`program`] says the program is given. [`disk`] watches what it writes.
+//!   [`process`] and [`pipe`] are the system.
 //! - [`verification`] holds a result to its [`gates`], with [`gate_output`] and [`scope`].
 //! - [`verdict`] says what became of the task, and [`record`] writes it down within its bound.
 //!
@@ -19,6 +19,7 @@
 pub mod brief;
 pub mod claim;
 pub mod command;
+pub mod disk;
 pub mod gate_output;
 pub mod gates;
 pub mod git;

@@ -102,22 +102,8 @@ impl Findings {
     /// The verdict, as far as it does not depend on gates. None if they decide.
     pub fn before_gates(&self) -> Option<Verdict> {
         let failed = |code, what: String| Some(ended(Outcome::Failed, code, what));
-        match self.stopped {
-            Some(StopReason::Cancel) => {
-                return Some(Verdict {
-                    outcome: Outcome::Cancelled,
-                    error: None,
-                });
-            }
-            Some(StopReason::Deadline) => {
-                let what = "it ran for as long as it may".into();
-                return Some(ended(Outcome::TimedOut, "deadline", what));
-            }
-            Some(StopReason::Silence) => {
-                let what = "its agent said nothing for too long".into();
-                return Some(ended(Outcome::TimedOut, "silence", what));
-            }
-            None => {}
+        if let Some(reason) = self.stopped {
+            return Some(stopped(reason));
         }
         if let Some((code, what)) = &self.fault {
             return failed(code, what.clone());
@@ -192,6 +178,39 @@ impl Findings {
             false => "failed",
         }
     }
+}
+
+/// The verdict on a task that was ended.
+fn stopped(reason: StopReason) -> Verdict {
+    let (outcome, code, what) = match reason {
+        StopReason::Cancel => {
+            return Verdict {
+                outcome: Outcome::Cancelled,
+                error: None,
+            };
+        }
+        StopReason::Deadline => (
+            Outcome::TimedOut,
+            "deadline",
+            "it ran for as long as it may",
+        ),
+        StopReason::Silence => (
+            Outcome::TimedOut,
+            "silence",
+            "its agent said nothing for too long",
+        ),
+        StopReason::Disk => (
+            Outcome::Failed,
+            "disk_exceeded",
+            "its files take more of the disk than they may (--disk); they were removed",
+        ),
+        StopReason::DiskFull => (
+            Outcome::Failed,
+            "disk_full",
+            "too little is free on the file system of the state directory (--disk-free)",
+        ),
+    };
+    ended(outcome, code, what.to_owned())
 }
 
 fn ended(outcome: Outcome, code: &'static str, what: String) -> Verdict {
@@ -302,6 +321,8 @@ mod tests {
             (StopReason::Cancel, Cancelled, ""),
             (StopReason::Deadline, TimedOut, "deadline"),
             (StopReason::Silence, TimedOut, "silence"),
+            (StopReason::Disk, Failed, "disk_exceeded"),
+            (StopReason::DiskFull, Failed, "disk_full"),
         ] {
             let stopped = Findings {
                 stopped: Some(stop),

@@ -110,7 +110,7 @@ impl Job<'_> {
         self.note_left_behind(&format!("gate {}", gate.name), &ended);
         // A gate that is out of time fails; a task that is ends with it.
         let of_task =
-            |stop: &StopReason| *stop == StopReason::Cancel || self.stop.deadline <= timeout;
+            |stop: &StopReason| *stop != StopReason::Deadline || self.stop.deadline <= timeout;
         self.findings.stopped = ended.stopped.filter(of_task);
         if let (Some(_), Ending::NotStarted(_)) = (ended.stopped, &ended.ending) {
             return Ok(None);

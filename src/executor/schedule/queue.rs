@@ -23,6 +23,10 @@ pub enum StopReason {
     Deadline,
     /// It has said nothing for too long.
     Silence,
+    /// It takes more of the disk than it may.
+    Disk,
+    /// Too little of the disk is free for any program.
+    DiskFull,
 }
 
 /// A task and where it stands.

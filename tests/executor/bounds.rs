@@ -1,0 +1,70 @@
+//! What a task may use up, and what is said of a task that has used up more.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::bench::{Bench, task_with};
+
+/// Far less than what a task that is not ended takes.
+const SOON: Duration = Duration::from_secs(30);
+
+/// Attack 16: nothing bounded the disk.
+#[test]
+fn a_task_that_fills_the_disk_is_ended_and_its_files_are_removed() {
+    let bench = Bench::new("disk");
+    let mut executor = bench.child(&["--disk", "20"]);
+    let fill = "head -c 30000000 /dev/zero";
+    for goal in [
+        format!("sh {fill} > big"),
+        format!("sh {fill} > $HOME/big; sleep 3600"),
+        format!("sh {fill} > $TMPDIR/big; sleep 3600"),
+        "sh mkdir d && cd d && for i in 1 2 3; do head -c 9000000 /dev/zero > $i; \
+         ln $i ../$i; done; sleep 3600"
+            .into(),
+    ] {
+        let started = Instant::now();
+        let id = executor.start(&bench.repo, &goal);
+        let record = executor.record(&id);
+        assert_eq!(record["error"]["code"], "disk_exceeded", "{goal}: {record}");
+        assert_eq!(record["outcome"], "failed", "{record}");
+        assert!(started.elapsed() < SOON, "{goal}");
+        for name in ["work", "home", "tmp", "git"] {
+            assert!(!bench.task_dir(&id).join(name).exists(), "{goal}: {name}");
+        }
+    }
+    executor.close();
+}
+
+#[test]
+fn what_takes_no_block_counts_for_nothing() {
+    let bench = Bench::new("sparse");
+    let mut executor = bench.child(&["--disk", "20", "--file-size", "1000000"]);
+    let goal = "sh truncate -s 100G $HOME/sparse; sleep 1.2\nwrite a.txt new";
+    let record = executor.done(task_with(&bench.repo, goal, json!({})));
+    assert_eq!(record["outcome"], "succeeded", "{record}");
+    executor.close();
+}
+
+#[test]
+fn on_a_full_disk_no_program_is_started() {
+    let bench = Bench::new("full");
+    let mut executor = bench.child(&["--disk-free", "1073741824"]);
+    let goal = format!("say {} >> {}", "x", bench.show("agent.pids"));
+    let record = executor.done(task_with(&bench.repo, &goal, json!({})));
+    assert_eq!(record["error"]["code"], "disk_full", "{record}");
+    assert!(record["agent"].is_null(), "{record}");
+    executor.close();
+}
+
+/// A gate may not do what an agent may not.
+#[test]
+fn a_gate_that_fills_the_disk_ends_its_task() {
+    let bench = Bench::new("gate-disk");
+    let mut executor = bench.child(&["--disk", "20"]);
+    let acceptance = json!({"acceptance": ["gate:fills"]});
+    let record = executor.done(task_with(&bench.repo, "write a.txt new", acceptance));
+    assert_eq!(record["error"]["code"], "disk_exceeded", "{record}");
+    assert!(record["ref"].is_string(), "{record}");
+    executor.close();
+}

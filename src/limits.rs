@@ -409,6 +409,14 @@ pub const GIT_TIMEOUT_S: u64 = 120;
 /// The output of a git command that is read. A diff goes to a file instead.
 pub const GIT_OUTPUT_BYTES_MAX: usize = 16 << 20;
 
+/// Files of a repository's git directory that are looked at for links which lead out of it. A
+/// repository with more loose objects and refs is slow to everybody, and `git gc` packs them.
+pub const REPO_ENTRIES_MAX: usize = 1 << 20;
+
+/// A file of a git directory that is read as a whole: its configuration, its HEAD, its list of
+/// borrowed stores, and where a shallow history ends, which takes 41 bytes a commit.
+pub const REPO_FILE_BYTES_MAX: usize = 4 << 20;
+
 /// Memory that one process of a task may claim, unless the operator says otherwise, in MiB: a
 /// compiler or a test runner takes a few GiB at its worst.
 pub const TASK_MEMORY_MIB: u64 = 8 << 10;

@@ -17,7 +17,6 @@ use super::policy::{ExecutorConfig, Policy};
 use super::run::git::Git;
 use super::run::job;
 use super::run::process::{self, EndSignals};
-use super::run::repo::Repo;
 use super::run::verdict::{Findings, Verdict};
 use super::run::workspace;
 
@@ -95,8 +94,11 @@ fn start(config: ExecutorConfig) -> Result<(), (u8, String)> {
         .map(listener::listen)
         .transpose()
         .map_err(failed)?;
+    let scratch = journal.state_dir().root().join("git");
+    // What the last executor left of it is of no use.
+    remove_tree(&scratch).map_err(system)?;
     let daemon = Arc::new(Daemon {
-        git: Git::new(journal.state_dir().root().join("gitconfig")),
+        git: Git::new(scratch),
         queue: Mutex::new(Queue::new(policy.bounds())),
         changed: Condvar::new(),
         uptime: Uptime::start(),
@@ -308,7 +310,7 @@ impl Daemon {
         };
         for task in tasks {
             // The repository may be gone as well.
-            let repo = Repo::open_again(&task.repo_real, &self.policy.allow);
+            let repo = self.git.open_again(&task.repo_real, self.policy.allowed());
             let _ = repo.map(|repo| self.git.unpin(&repo, task.id));
             // A task that has ended changes no more, and nobody else removes it.
             let removed = self.journal.retire(task.id).and_then(|files| {

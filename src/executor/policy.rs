@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::executor::run::disk::DiskBounds;
 use crate::executor::run::gates::{self, Gate};
+use crate::executor::run::repo::AllowedPlaces;
 use crate::executor::schedule::queue::QueueBounds;
 use crate::executor::store::journal::Durability;
 use crate::executor::walls::bounds::Bounds;
@@ -130,6 +131,14 @@ impl Policy {
         QueueBounds {
             running_max: self.config.running_max,
             queued_max: self.config.queued_max,
+        }
+    }
+
+    /// Where repositories, and what they borrow, may lie.
+    pub fn allowed(&self) -> AllowedPlaces<'_> {
+        AllowedPlaces {
+            repositories: &self.allow,
+            readable: &self.config.readable,
         }
     }
 

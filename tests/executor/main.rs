@@ -12,6 +12,7 @@ mod fronts;
 mod keeping;
 mod odd_paths;
 mod outcomes;
+mod repositories;
 mod safety;
 mod stops;
 mod trees;

@@ -12,8 +12,8 @@ use crate::executor::api::outgoing::{Outgoing, send, write_standing};
 use crate::executor::api::paging::page;
 use crate::executor::daemon::Daemon;
 use crate::executor::run::brief::{PreviousTask, instructions};
-use crate::executor::run::git::{self, RepoRefused};
-use crate::executor::run::repo::Repo;
+use crate::executor::run::git;
+use crate::executor::run::repo::{Repo, RepoRefused};
 use crate::executor::run::scope;
 use crate::executor::schedule::queue::{Admission, TaskEntry};
 use crate::executor::schedule::task::Task;
@@ -324,7 +324,9 @@ impl Connection<'_> {
     fn look_at(&self, task: &mut Task) -> Result<(Repo, Option<PreviousTask>), ApiError> {
         let (daemon, content) = (self.daemon, &task.content);
         let invalid = |what: String| ApiError::new(TaskErrorCode::InvalidArguments, what);
-        let repo = daemon.git.open(&content.repo, &daemon.policy.allow);
+        let repo = daemon
+            .git
+            .open(content.repo.as_ref(), daemon.policy.allowed());
         let repo = repo.map_err(|refused| match refused {
             RepoRefused::NotAllowed(what) => ApiError::new(TaskErrorCode::RepoNotAllowed, what),
             RepoRefused::Unusable(what) => invalid(what),

@@ -10,6 +10,7 @@ use crate::executor::daemon::Daemon;
 use crate::executor::run::claim::Claim;
 use crate::executor::run::disk::DiskWatch;
 use crate::executor::run::git::Git;
+use crate::executor::run::own_dir::Lender;
 use crate::executor::run::program::{ProgramDirs, Role, lend, walled};
 use crate::executor::run::repo::Repo;
 use crate::executor::run::supervisor::{Ending, Program, ProgramEnd, SupervisedProgram};
@@ -144,10 +145,21 @@ impl<'s> Job<'s> {
         matches!(stopped, Some(StopReason::Disk | StopReason::DiskFull))
     }
 
-    /// Takes note of what kept the executor from doing its part, unless the task was to end.
+    /// Takes note of what kept the executor from doing its part, unless the task was to end. What
+    /// was delivered is taken back: a result of which the executor knows nothing more is none.
     pub(super) fn fail(&mut self, code: &'static str, what: String) {
-        if !self.is_stopped() {
-            self.findings.fault = Some((code, what));
+        if self.is_stopped() {
+            return;
+        }
+        self.findings.fault = Some((code, what));
+        let Some(result_ref) = self.findings.result_ref.take() else {
+            return;
+        };
+        self.findings.head = None;
+        let taken_back = self.repo.as_ref().map(|repo| self.take_back(repo));
+        if let Some(Err(what)) = taken_back {
+            let what = format!("{result_ref} could not be taken back: {what}");
+            self.findings.warnings.push(what);
         }
     }
 
@@ -166,9 +178,10 @@ impl<'s> Job<'s> {
         let is_stopped = move || stop.reason().is_some();
         let git = self.daemon.git.bounded(stop.deadline, &is_stopped);
         // It was looked at when the task was accepted, and has to be what it was.
-        let repo = Repo::open_again(&self.task.repo_real, &self.daemon.policy.allow);
-        let repo = repo.map_err(|_| "the repository is no longer where it was")?;
-        git.clone_at(&repo.descriptor_path(), &self.path("work"), &self.task.base)?;
+        let repo = git.open_again(&self.task.repo_real, self.daemon.policy.allowed());
+        let repo = repo.map_err(|refused| refused.to_string())?;
+        let lender = Lender::of_repo(&repo)?;
+        git.clone_at(&lender, &self.path("work"), &self.task.base)?;
         let (policy, dirs) = (&self.daemon.policy, self.agent_dirs());
         let made = dirs
             .make()
@@ -342,7 +355,7 @@ impl<'s> Job<'s> {
         collected
     }
 
-    /// Makes a commit of the files, delivers it, and finds out what it changes.
+    /// Makes a commit of the files, finds out what it changes, and delivers it last.
     fn take_in(
         &mut self,
         git: &Git<'_>,
@@ -351,41 +364,48 @@ impl<'s> Job<'s> {
         own: &Path,
     ) -> Result<(), String> {
         let task = Arc::clone(&self.task);
-        git.bare_clone(&repo.descriptor_path(), own)?;
+        git.make_own_dir(&Lender::of_repo(repo)?, own)?;
         let head = git.commit_files(own, work, &task.base, &commit_message(&task))?;
         let Some(head) = head else { return Ok(()) };
-        self.deliver(git, repo, own, &head)?;
-        self.findings.result_ref = Some(git::result_ref(task.id));
-        let changes = git.changes(repo, &task.base, &head)?;
-        git.diff(repo, &task.base, &head, &self.path("diff.patch"))?;
-        for path in git.links_out(repo, &changes, &own.join("links"))? {
+        let changes = git.changes(own, &task.base, &head)?;
+        git.diff(own, &task.base, &head, &self.path("diff.patch"))?;
+        for path in git.links_out(own, &changes, &own.join("links"))? {
             let what = format!("{path} is a symbolic link that leads out of the repository");
             self.findings.warnings.push(what);
         }
-        self.findings.diffstat = git.diffstat(repo, &task.base, &head)?;
+        self.findings.diffstat = git.diffstat(own, &task.base, &head)?;
         if let Some(files) = &task.content.files {
             let paths = changes.iter().map(|change| &change.path);
             let outside = paths.filter(|path| !scope::covers(files, path));
             self.findings.out_of_scope = outside.cloned().collect();
         }
+        let same_modules = changes.iter().all(|change| change.path != ".gitmodules");
+        let pack = own.join("result.pack");
+        git.pack(own, &task.base, &head, &pack)?;
+        git.unpack(repo, &pack, same_modules)?;
+        self.deliver(git, repo, &head)?;
+        self.findings.result_ref = Some(git::result_ref(task.id));
         self.findings.changes = changes;
         self.findings.head = Some(head);
         Ok(())
     }
 
-    /// Brings the result into the user's repository, unless the task is cancelled before it is
-    /// there.
-    fn deliver(&self, git: &Git<'_>, repo: &Repo, own: &Path, head: &str) -> Result<(), String> {
-        git.fetch_result(own, repo, &self.task.base)?;
+    /// Gives the result its ref in the user's repository, unless the task is cancelled before the
+    /// ref is there. Where anything fails there is none.
+    fn deliver(&self, git: &Git<'_>, repo: &Repo, head: &str) -> Result<(), String> {
         let delivered = git.set_result(repo, self.task.id, head);
-        if !self.stop.is_cancelled() {
+        if delivered.is_ok() && !self.stop.is_cancelled() {
             return delivered;
         }
+        // Where it was not set, there is nothing to remove.
+        let _ = self.take_back(repo);
+        delivered.and_then(|()| Err(CANCELLED.into()))
+    }
+
+    fn take_back(&self, repo: &Repo) -> Result<(), String> {
         let soon = Instant::now() + Duration::from_millis(TASK_KILL_MS);
         let git = self.daemon.git.bounded(soon, &|| false);
-        // Where it was not set, there is nothing to remove.
-        let _ = git.remove_result(repo, self.task.id);
-        Err(CANCELLED.into())
+        git.remove_result(repo, self.task.id)
     }
 
     /// Tells how it ended, and removes what nobody needs any more.
@@ -420,7 +440,8 @@ impl<'s> Job<'s> {
         if own.exists() {
             let soon = Instant::now() + Duration::from_millis(TASK_KILL_MS);
             let git = self.daemon.git.bounded(soon, &|| false);
-            git.keep_as_clone(&own, &work, &self.task.base)?;
+            let repo = self.repo.as_ref().ok_or("there is no repository")?;
+            git.keep_as_clone(&Lender::of_repo(repo)?, &own, &work, &self.task.base)?;
         }
         Ok(())
     }

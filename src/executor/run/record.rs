@@ -8,7 +8,7 @@
 use std::cell::Cell;
 
 use crate::executor::json;
-use crate::executor::run::git::FileChange;
+use crate::executor::run::result::FileChange;
 use crate::executor::run::supervisor::Ending;
 use crate::executor::run::verdict::{Findings, GateRun, Verdict};
 use crate::executor_protocol::state::TaskState;

@@ -2,7 +2,7 @@
 
 use crate::executor::run::claim::Claim;
 use crate::executor::run::gates::TestCount;
-use crate::executor::run::git::FileChange;
+use crate::executor::run::result::FileChange;
 use crate::executor::run::supervisor::Ending;
 use crate::executor::schedule::queue::StopReason;
 use crate::executor_protocol::state::Outcome;

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! lock                          held by the one executor that may write here
-//! gitconfig                     the configuration of its git, empty
+//! git/                          git directories that are needed for a moment
 //! expired                       the names of tasks whose records are gone
 //! tasks/<task_id>/task.json     what was accepted
 //!                 state.ndjson  a line for each state, the last one counts

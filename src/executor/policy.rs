@@ -10,7 +10,7 @@ use crate::executor::run::gates::{self, Gate};
 use crate::executor::run::repo::AllowedPlaces;
 use crate::executor::schedule::queue::QueueBounds;
 use crate::executor::store::journal::Durability;
-use crate::executor::walls::bounds::Bounds;
+use crate::executor::walls::bounds::{Bounds, Reach};
 use crate::executor::walls::standing::{self, Walls, WallsWanted};
 
 /// What the command line says.
@@ -71,6 +71,8 @@ pub struct Policy {
     pub credentials: Vec<(PathBuf, PathBuf)>,
     /// The walls around what runs for a task.
     pub walls: Walls,
+    /// Over what the bounds on a program are counted.
+    pub reach: Reach,
     /// The executor's own program, which puts them up.
     pub program: PathBuf,
     /// How many tasks the executor itself is inside of.
@@ -122,6 +124,7 @@ impl Policy {
             gates,
             credentials,
             walls,
+            reach: Reach::of_limits(walls, rustix::process::geteuid().is_root()),
             program,
         })
     }

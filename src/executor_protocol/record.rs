@@ -42,6 +42,7 @@ const MEMBERS: &[(&str, Shape)] = &[
     ("outcome", WORD),
     ("verification", WORD),
     ("sandbox", WORD),
+    ("bounds", Shape::Object(BOUNDS)),
     ("summary", SPEECH),
     ("question", SPEECH),
     ("base_commit", WORD),
@@ -97,6 +98,14 @@ const MEMBERS: &[(&str, Shape)] = &[
             of: &SENTENCE,
         },
     ),
+];
+
+const BOUNDS: &[(&str, Shape)] = &[
+    ("memory", WORD),
+    ("processes", WORD),
+    ("open_files", WORD),
+    ("file_size", WORD),
+    ("disk", WORD),
 ];
 
 const GATE: &[(&str, Shape)] = &[

@@ -68,3 +68,47 @@ fn a_gate_that_fills_the_disk_ends_its_task() {
     assert!(record["ref"].is_string(), "{record}");
     executor.close();
 }
+
+#[test]
+fn the_record_and_hello_say_over_what_each_bound_is_counted() {
+    let bench = Bench::new("reach");
+    let mut executor = bench.child(&[]);
+    let is_root = rustix::process::geteuid().is_root();
+    let (each, processes) = if is_root {
+        ("none", "none")
+    } else {
+        ("process", "user")
+    };
+    let wanted = json!({"memory": each, "processes": processes, "open_files": each,
+                        "file_size": each, "disk": "task"});
+    let hello = executor.call("hello", json!({"protocol": "rocco-exec/1"}));
+    assert_eq!(hello["result"]["bounds"], wanted, "{hello}");
+    let record = executor.done(task_with(&bench.repo, "write a.txt new", json!({})));
+    assert_eq!(record["bounds"], wanted, "{record}");
+    let warned = record["warnings"]
+        .to_string()
+        .contains("nothing bounds the");
+    assert_eq!(warned, is_root, "{record}");
+    executor.close();
+}
+
+/// A program without a sandbox could open the pipes of its guard by /proc, and report in its place.
+#[test]
+fn the_pipes_of_a_guard_are_not_open_to_its_program() {
+    if rustix::process::geteuid().is_root() {
+        return crate::support::skip::leave_out("STRANGER", "root opens everything");
+    }
+    let bench = Bench::new("guard-pipes");
+    let mut executor = bench.child(&[]);
+    let goal = "sh guard=$(cut -d' ' -f4 /proc/$PPID/stat); grep -a -c executor-guard \
+                /proc/$guard/cmdline; ls /proc/$guard/fd || echo closed\nwrite a.txt new";
+    let id = executor.start(&bench.repo, goal);
+    let record = executor.record(&id);
+    assert_eq!(record["outcome"], "succeeded", "{record}");
+    let log = executor.part(&id, "log");
+    assert!(
+        log.contains("closed") && log.lines().any(|line| line == "1"),
+        "{log}"
+    );
+    executor.close();
+}

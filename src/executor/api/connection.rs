@@ -204,7 +204,7 @@ impl Connection<'_> {
         let (policy, durable) = (&self.daemon.policy, self.daemon.journal.durable());
         let bounds = policy.bounds();
         let deadline_s = policy.config.deadline_s;
-        let walls = policy.walls;
+        let (walls, reach) = (policy.walls, policy.reach);
         Ok(Box::new(move |result| {
             result.string("protocol", PROTOCOL);
             result.object("executor", |executor| {
@@ -223,6 +223,7 @@ impl Connection<'_> {
                     .for_each(|feature| features.string(feature));
             });
             result.string("sandbox", walls.name());
+            result.object("bounds", |bounds| reach.write(bounds));
         }))
     }
 

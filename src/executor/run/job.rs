@@ -197,6 +197,8 @@ impl<'s> Job<'s> {
         self.repo = Some(repo);
         let walls = self.daemon.policy.walls;
         self.findings.walls = walls.name();
+        self.findings.reach = Some(policy.reach);
+        self.findings.warnings.extend(policy.reach.warning());
         if walls == Walls::Neither {
             let what = "the task ran without a sandbox, which was switched off: its programs could \
                         do all that you can";

@@ -59,6 +59,9 @@ impl Findings {
         if !self.walls.is_empty() {
             object.string("sandbox", self.walls);
         }
+        if let Some(reach) = self.reach {
+            object.object("bounds", |bounds| reach.write(bounds));
+        }
         if let Some((code, what)) = &verdict.error {
             object.object("error", |error| {
                 error.string("code", code);

@@ -5,6 +5,7 @@ use crate::executor::run::gates::TestCount;
 use crate::executor::run::result::FileChange;
 use crate::executor::run::supervisor::Ending;
 use crate::executor::schedule::queue::StopReason;
+use crate::executor::walls::bounds::Reach;
 use crate::executor_protocol::state::Outcome;
 use crate::wire::writer::start_of;
 
@@ -61,6 +62,8 @@ impl GateRun {
 pub struct Findings {
     /// Which walls stood around its programs; empty where none was started.
     pub walls: &'static str,
+    /// Over what their bounds were counted; none where none was started.
+    pub reach: Option<Reach>,
     /// That it was ended, and why.
     pub stopped: Option<StopReason>,
     /// How the agent ended, and after how many milliseconds.

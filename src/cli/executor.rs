@@ -128,7 +128,9 @@ fn walls() -> [Arg; 11] {
             .long("unix-sockets")
             .action(ArgAction::SetTrue)
             .help("let agents and gates have Unix sockets, which some tests need"),
-        mib("memory", TASK_MEMORY_MIB).help("memory that one process may claim"),
+        mib("memory", TASK_MEMORY_MIB).help(
+            "memory that one process may claim, and all of an agent or a gate in a control group",
+        ),
         count("processes", TASK_PROCESSES).help("processes and threads of an agent or a gate"),
         count("open-files", TASK_OPEN_FILES).help("files that one process may have open"),
         mib("file-size", TASK_FILE_MIB).help("the length of one file"),

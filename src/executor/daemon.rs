@@ -28,6 +28,7 @@ use super::store::removal::remove_tree;
 use super::store::state_dir::{self, StateLine};
 use super::store::state_writer::LineNumber;
 use super::threads::{self, locked, wait, wait_for};
+use super::walls::cgroup::Cgroups;
 use crate::executor_protocol::state::{Outcome, TaskState};
 use crate::limits::{TASK_EXPIRY_MS, TASK_TTL_MS, TASK_WRITE_WAIT_MS};
 use crate::task::id::TaskId;
@@ -473,6 +474,7 @@ impl Daemon {
         let limit = Duration::from_millis(END_MS);
         let is_any_closing = |queue: &mut Queue| queue.under_way().any(|entry| entry.is_closing);
         let mut queue = wait_for(&self.changed, locked(&self.queue), limit, is_any_closing);
+        self.policy.cgroups.iter().for_each(Cgroups::kill_all);
         process::kill_descendants(limit, false);
         let running: Vec<Arc<Task>> = queue
             .under_way()

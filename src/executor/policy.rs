@@ -11,6 +11,7 @@ use crate::executor::run::repo::AllowedPlaces;
 use crate::executor::schedule::queue::QueueBounds;
 use crate::executor::store::journal::Durability;
 use crate::executor::walls::bounds::{Bounds, Reach};
+use crate::executor::walls::cgroup::Cgroups;
 use crate::executor::walls::standing::{self, Walls, WallsWanted};
 
 /// What the command line says.
@@ -71,6 +72,8 @@ pub struct Policy {
     pub credentials: Vec<(PathBuf, PathBuf)>,
     /// The walls around what runs for a task.
     pub walls: Walls,
+    /// Where control groups are made for programs, if they can be.
+    pub cgroups: Option<Cgroups>,
     /// Over what the bounds on a program are counted.
     pub reach: Reach,
     /// The executor's own program, which puts them up.
@@ -116,6 +119,9 @@ impl Policy {
         let program = env::current_exe();
         let program = program.map_err(|error| format!("this program cannot be found: {error}"))?;
         let walls = standing::find(config.walls, &program)?;
+        let limits = Reach::of_limits(walls, rustix::process::geteuid().is_root());
+        let cgroups = Cgroups::of_this_process();
+        let controllers = cgroups.as_ref().map(Cgroups::controllers);
         Ok(Self {
             agent: found(&config.agent)?,
             depth: depth(),
@@ -124,7 +130,8 @@ impl Policy {
             gates,
             credentials,
             walls,
-            reach: Reach::of_limits(walls, rustix::process::geteuid().is_root()),
+            reach: limits.in_cgroup(controllers.unwrap_or_default()),
+            cgroups,
             program,
         })
     }

@@ -21,7 +21,9 @@ use crate::executor::store::log::TaskLog;
 use crate::executor::store::removal::remove_tree;
 use crate::executor::walls::standing::Walls;
 use crate::executor_protocol::state::{Outcome, TaskState};
-use crate::limits::{EXECUTOR_MESSAGE_BYTES_MAX, GIT_TIMEOUT_S, TASK_KILL_MS, TASK_LOG_BYTES_MAX};
+use crate::limits::{
+    EXECUTOR_MESSAGE_BYTES_MAX, GIT_TIMEOUT_S, TASK_KILL_MS, TASK_LOG_BYTES_MAX, TASK_SWEEP_MS,
+};
 use crate::task::id::TaskId;
 use crate::wire::writer::start_of;
 
@@ -198,7 +200,6 @@ impl<'s> Job<'s> {
         let walls = self.daemon.policy.walls;
         self.findings.walls = walls.name();
         self.findings.reach = Some(policy.reach);
-        self.findings.warnings.extend(policy.reach.warning());
         if walls == Walls::Neither {
             let what = "the task ran without a sandbox, which was switched off: its programs could \
                         do all that you can";
@@ -292,7 +293,11 @@ impl<'s> Job<'s> {
         log: &mut TaskLog,
         mut hear: impl FnMut(&[u8]),
     ) -> io::Result<ProgramEnd> {
-        let mut guarded = SupervisedProgram::prepare(program)?;
+        let policy = &self.daemon.policy;
+        let sweep = Duration::from_millis(TASK_SWEEP_MS);
+        let group = policy.cgroups.as_ref();
+        let group = group.map(|groups| groups.make(policy.config.program_bounds, sweep));
+        let mut guarded = SupervisedProgram::prepare(program, group.transpose()?)?;
         // A task that is cancelled before this instant does not start the program, and one that is
         // cancelled after it has it ended.
         let id = self.task.id;

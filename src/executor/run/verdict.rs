@@ -9,6 +9,12 @@ use crate::executor::walls::bounds::Reach;
 use crate::executor_protocol::state::Outcome;
 use crate::wire::writer::start_of;
 
+/// The signal of a program that makes a file longer than it may be.
+const FILE_TOO_LONG: i32 = libc::SIGXFSZ;
+
+/// The exit code that stands for this signal behind the outer wall, as shells have it.
+const FILE_TOO_LONG_BEHIND_WALL: i32 = 128 + FILE_TOO_LONG;
+
 /// A gate that ran.
 #[derive(Debug, Clone)]
 pub struct GateRun {
@@ -116,29 +122,8 @@ impl Findings {
             let what = "the agent cannot go on without an answer".into();
             return Some(ended(Outcome::NeedsInput, "needs_input", what));
         }
-        match self.agent.as_ref().map(|(ending, _)| ending) {
-            Some(Ending::Exited(0)) => {}
-            Some(Ending::Exited(code)) => {
-                return failed(
-                    "agent_failed",
-                    format!("the agent ended with exit code {code}"),
-                );
-            }
-            Some(Ending::Signalled(signal)) => {
-                return failed(
-                    "agent_failed",
-                    format!("the agent was ended by signal {signal}"),
-                );
-            }
-            Some(Ending::NotStarted(why)) => {
-                return failed(
-                    "agent_not_started",
-                    format!("the agent cannot be started: {why}"),
-                );
-            }
-            Some(Ending::Unknown) | None => {
-                return failed("agent_lost", "nobody saw how the agent ended".into());
-            }
+        if let Some((code, what)) = self.fault_of_agent() {
+            return failed(code, what);
         }
         if self.changes.is_empty() && !claim.no_change_needed {
             let what = "the agent ended without changing anything and did not say that nothing \
@@ -151,6 +136,32 @@ impl Findings {
             return failed("out_of_scope", start_of(&what, 512).to_owned());
         }
         None
+    }
+
+    /// Why the agent did not do its part, by the way it ended.
+    fn fault_of_agent(&self) -> Option<(&'static str, String)> {
+        let fault = match self.agent.as_ref().map(|(ending, _)| ending) {
+            Some(Ending::Exited(0)) => return None,
+            Some(Ending::Signalled(FILE_TOO_LONG) | Ending::Exited(FILE_TOO_LONG_BEHIND_WALL)) => {
+                let what = "the agent was ended since it made a file longer than it may be \
+                            (--file-size)";
+                ("file_size_exceeded", what.into())
+            }
+            Some(Ending::Exited(code)) => (
+                "agent_failed",
+                format!("the agent ended with exit code {code}"),
+            ),
+            Some(Ending::Signalled(signal)) => (
+                "agent_failed",
+                format!("the agent was ended by signal {signal}"),
+            ),
+            Some(Ending::NotStarted(why)) => (
+                "agent_not_started",
+                format!("the agent cannot be started: {why}"),
+            ),
+            Some(Ending::Unknown) | None => ("agent_lost", "nobody saw how the agent ended".into()),
+        };
+        Some(fault)
     }
 
     /// The verdict, when gates have run as far as they were to.
@@ -201,6 +212,16 @@ fn stopped(reason: StopReason) -> Verdict {
             Outcome::TimedOut,
             "silence",
             "its agent said nothing for too long",
+        ),
+        StopReason::Memory => (
+            Outcome::Failed,
+            "memory_exceeded",
+            "its processes claimed more memory than they may (--memory)",
+        ),
+        StopReason::Processes => (
+            Outcome::Failed,
+            "processes_exceeded",
+            "it failed, and could not start as many processes as it wanted (--processes)",
         ),
         StopReason::Disk => (
             Outcome::Failed,
@@ -324,6 +345,8 @@ mod tests {
             (StopReason::Cancel, Cancelled, ""),
             (StopReason::Deadline, TimedOut, "deadline"),
             (StopReason::Silence, TimedOut, "silence"),
+            (StopReason::Memory, Failed, "memory_exceeded"),
+            (StopReason::Processes, Failed, "processes_exceeded"),
             (StopReason::Disk, Failed, "disk_exceeded"),
             (StopReason::DiskFull, Failed, "disk_full"),
         ] {
@@ -340,6 +363,9 @@ mod tests {
         };
         assert_eq!(judged(&ended(Ending::Exited(1))).1, "agent_failed");
         assert_eq!(judged(&ended(Ending::Signalled(9))).1, "agent_failed");
+        for ending in [Ending::Signalled(25), Ending::Exited(153)] {
+            assert_eq!(judged(&ended(ending)).1, "file_size_exceeded");
+        }
         assert_eq!(
             judged(&ended(Ending::NotStarted("no".into()))).1,
             "agent_not_started"

@@ -6,13 +6,14 @@ use std::io;
 
 use rustix::process::{Resource, Rlimit, setrlimit};
 
+use super::cgroup::Controllers;
 use super::standing::Walls;
 use crate::wire::writer::ObjectWriter;
 
 /// The bounds. None stands for what the system allows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Bounds {
-    /// Memory that one process may claim, in bytes.
+    /// Memory in bytes: that one process may claim and, in a control group, all together.
     pub memory_bytes: Option<u64>,
     /// Processes and threads that the program may have beside those that its user has already.
     pub processes: Option<u64>,
@@ -142,6 +143,16 @@ impl Reach {
         }
     }
 
+    /// What is reached where each program is in a control group with these controllers.
+    pub fn in_cgroup(self, controllers: Controllers) -> Self {
+        let by = |is_counted, scope| if is_counted { Scope::Program } else { scope };
+        Self {
+            memory: by(controllers.memory, self.memory),
+            processes: by(controllers.processes, self.processes),
+            files: self.files,
+        }
+    }
+
     /// Each bound by its name in a record and in `hello`.
     pub fn named(self) -> [(&'static str, Scope); 5] {
         [
@@ -158,15 +169,6 @@ impl Reach {
         for (name, scope) in self.named() {
             object.string(name, scope.name());
         }
-    }
-
-    /// A sentence for people, if there is a bound that does not hold.
-    pub fn warning(self) -> Option<String> {
-        let unbounded = self.named().into_iter();
-        let unbounded = unbounded.filter(|(_, scope)| *scope == Scope::Nothing);
-        let names: Vec<&str> = unbounded.map(|(name, _)| name).collect();
-        let names = names.join(", ");
-        (!names.is_empty()).then(|| format!("nothing bounds the {names} of the task's programs"))
     }
 }
 
@@ -243,8 +245,11 @@ mod tests {
                 (memory, processes),
                 "{walls}"
             );
-            let said = reach.warning().unwrap_or_default();
-            assert_eq!(said.contains("processes"), processes == Nothing, "{said}");
+            let counted = reach.in_cgroup(Controllers {
+                memory: false,
+                processes: true,
+            });
+            assert_eq!((counted.memory, counted.processes), (memory, Program));
         }
     }
     #[test]

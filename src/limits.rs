@@ -409,6 +409,14 @@ pub const GIT_TIMEOUT_S: u64 = 120;
 /// The output of a git command that is read. A diff goes to a file instead.
 pub const GIT_OUTPUT_BYTES_MAX: usize = 16 << 20;
 
+/// Files of a repository's git directory that are looked at for links which lead out of it. A
+/// repository with more loose objects and refs is slow to everybody, and `git gc` packs them.
+pub const REPO_ENTRIES_MAX: usize = 1 << 20;
+
+/// A file of a git directory that is read as a whole: its configuration, its HEAD, its list of
+/// borrowed stores, and where a shallow history ends, which takes 41 bytes a commit.
+pub const REPO_FILE_BYTES_MAX: usize = 4 << 20;
+
 /// Memory that one process of a task may claim, unless the operator says otherwise, in MiB: a
 /// compiler or a test runner takes a few GiB at its worst.
 pub const TASK_MEMORY_MIB: u64 = 8 << 10;
@@ -422,6 +430,22 @@ pub const TASK_OPEN_FILES: u64 = 8192;
 
 /// The length of one file that a task writes, unless the operator says otherwise, in MiB.
 pub const TASK_FILE_MIB: u64 = 8 << 10;
+
+/// What all files of a task may take on the disk together, unless the operator says otherwise, in
+/// MiB: twice the longest file, and more than most builds leave.
+pub const TASK_DISK_MIB: u64 = 16 << 10;
+
+/// What has to be free on the file system of the state directory unless the operator says
+/// otherwise, in MiB, or no program of a task runs: what the rest of a desktop gets by with for a
+/// while.
+pub const TASK_DISK_FREE_MIB: u64 = 256;
+
+/// The longest step of a measurement of the disk, of which there is one a tick: a tenth of the time
+/// at most.
+pub const TASK_DISK_STEP_MS: u64 = 5;
+
+/// The shortest time between two measurements of a task. A disk takes some GiB in it.
+pub const TASK_DISK_REST_MS: u64 = 1_000;
 
 /// The highest bound of bytes that an operator can set, in MiB: a PiB, as good as none.
 pub const TASK_MIB_MAX: u64 = 1 << 30;
@@ -438,6 +462,13 @@ pub const FRONTS_MAX: usize = 64;
 /// Connections of one process, and of all that runs for tasks together: a quarter of all. A front
 /// needs one; some hosts start a few fronts in one process.
 pub const FRONTS_PER_PEER_MAX: usize = 16;
+
+/// Ancestors of a process that has connected, by which it is placed: some twenty times what a
+/// person's session has. Whoever has more is not placed.
+pub const PEER_GENERATIONS_MAX: usize = 256;
+
+/// Looks at the ancestors of a process that has connected, where one of them ends meanwhile.
+pub const PEER_LOOKS_MAX: u32 = 3;
 
 /// The time that a front has to say hello once it is connected. Until then nobody knows whether it
 /// is a front, and it holds a place.
@@ -486,6 +517,8 @@ const _: () = {
     assert!(6 * OWNED_ID_BYTES_MAX <= ERROR_BYTES_MAX);
     assert!(FLUSH_SIGNAL_MS < FLUSH_STALL_MS && FLUSH_STALL_MS < FLUSH_TOTAL_MS);
     assert!(FLUSH_RETRY_MS < FLUSH_STALL_MS);
+    assert!(10 * TASK_DISK_STEP_MS <= TASK_TICK_MS && TASK_TICK_MS < TASK_DISK_REST_MS);
+    assert!(TASK_FILE_MIB <= TASK_DISK_MIB);
     assert!(READ_BYTES_MAX <= EXECUTOR_RING_BYTES - EXECUTOR_LINE_BYTES_MAX);
     assert!(EXECUTOR_LINE_BYTES_MAX < FRAME_BYTES_MAX);
     assert!(DEFERRED_MAX * EXECUTOR_SHORT_LINE_BYTES_MAX <= EXECUTOR_SHORT_LINES_RESERVE_BYTES);

@@ -11,15 +11,16 @@ use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint, value_parser};
 
 use crate::executor::daemon;
 use crate::executor::policy::ExecutorConfig;
+use crate::executor::run::disk::DiskBounds;
 use crate::executor::run::guard;
 use crate::executor::store::journal::Durability;
 use crate::executor::walls::bounds::Bounds;
 use crate::executor::walls::entry;
 use crate::executor::walls::standing::{Walls, WallsWanted};
 use crate::limits::{
-    TASK_COUNT_MAX, TASK_DEADLINE_S, TASK_FILE_MIB, TASK_MEMORY_MIB, TASK_MIB_MAX, TASK_OPEN_FILES,
-    TASK_PROCESSES, TASK_SILENCE_S, TASK_TIMEOUT_S_MAX, TASKS_QUEUED, TASKS_QUEUED_MAX,
-    TASKS_RUNNING, TASKS_RUNNING_MAX,
+    TASK_COUNT_MAX, TASK_DEADLINE_S, TASK_DISK_FREE_MIB, TASK_DISK_MIB, TASK_FILE_MIB,
+    TASK_MEMORY_MIB, TASK_MIB_MAX, TASK_OPEN_FILES, TASK_PROCESSES, TASK_SILENCE_S,
+    TASK_TIMEOUT_S_MAX, TASKS_QUEUED, TASKS_QUEUED_MAX, TASKS_RUNNING, TASKS_RUNNING_MAX,
 };
 
 use super::commands;
@@ -99,7 +100,7 @@ pub(super) fn command() -> Command {
 }
 
 /// The options for what stands around the programs of a task.
-fn walls() -> [Arg; 9] {
+fn walls() -> [Arg; 11] {
     let mib = |name, default| number(name, "MIB", default, TASK_MIB_MAX);
     let count = |name, default| number(name, "N", default, TASK_COUNT_MAX);
     [
@@ -127,10 +128,17 @@ fn walls() -> [Arg; 9] {
             .long("unix-sockets")
             .action(ArgAction::SetTrue)
             .help("let agents and gates have Unix sockets, which some tests need"),
-        mib("memory", TASK_MEMORY_MIB).help("memory that one process may claim"),
+        mib("memory", TASK_MEMORY_MIB).help(
+            "memory that one process may claim, and all of an agent or a gate in a control group",
+        ),
         count("processes", TASK_PROCESSES).help("processes and threads of an agent or a gate"),
         count("open-files", TASK_OPEN_FILES).help("files that one process may have open"),
         mib("file-size", TASK_FILE_MIB).help("the length of one file"),
+        mib("disk", TASK_DISK_MIB).help("what all files of a task may take on the disk"),
+        mib("disk-free", TASK_DISK_FREE_MIB).help(
+            "what has to be free on the file system of the state directory, or no program of a \
+             task runs",
+        ),
     ]
 }
 
@@ -203,6 +211,10 @@ fn config(matches: &ArgMatches) -> Result<ExecutorConfig, String> {
             processes: Some(number("processes")),
             open_files: Some(number("open-files")),
             file_bytes: Some(number("file-size") << 20),
+        },
+        disk_bounds: DiskBounds {
+            task_bytes_max: number("disk") << 20,
+            free_bytes_min: number("disk-free") << 20,
         },
         strict_scope: matches.get_flag("strict-scope"),
         durable: match word("durable") {

@@ -17,7 +17,6 @@ use super::policy::{ExecutorConfig, Policy};
 use super::run::git::Git;
 use super::run::job;
 use super::run::process::{self, EndSignals};
-use super::run::repo::Repo;
 use super::run::verdict::{Findings, Verdict};
 use super::run::workspace;
 
@@ -29,6 +28,7 @@ use super::store::removal::remove_tree;
 use super::store::state_dir::{self, StateLine};
 use super::store::state_writer::LineNumber;
 use super::threads::{self, locked, wait, wait_for};
+use super::walls::cgroup::Cgroups;
 use crate::executor_protocol::state::{Outcome, TaskState};
 use crate::limits::{TASK_EXPIRY_MS, TASK_TTL_MS, TASK_WRITE_WAIT_MS};
 use crate::task::id::TaskId;
@@ -95,8 +95,11 @@ fn start(config: ExecutorConfig) -> Result<(), (u8, String)> {
         .map(listener::listen)
         .transpose()
         .map_err(failed)?;
+    let scratch = journal.state_dir().root().join("git");
+    // What the last executor left of it is of no use.
+    remove_tree(&scratch).map_err(system)?;
     let daemon = Arc::new(Daemon {
-        git: Git::new(journal.state_dir().root().join("gitconfig")),
+        git: Git::new(scratch),
         queue: Mutex::new(Queue::new(policy.bounds())),
         changed: Condvar::new(),
         uptime: Uptime::start(),
@@ -236,7 +239,7 @@ impl Daemon {
                     writer: Box::new(io::stdout()),
                     hello_by: None,
                     socket: None,
-                    is_of_task: false,
+                    without_say: None,
                 };
                 // Nobody listens if the end has begun.
                 let _ = over.send(connection::serve(&daemon, io));
@@ -308,7 +311,7 @@ impl Daemon {
         };
         for task in tasks {
             // The repository may be gone as well.
-            let repo = Repo::open_again(&task.repo_real, &self.policy.allow);
+            let repo = self.git.open_again(&task.repo_real, self.policy.allowed());
             let _ = repo.map(|repo| self.git.unpin(&repo, task.id));
             // A task that has ended changes no more, and nobody else removes it.
             let removed = self.journal.retire(task.id).and_then(|files| {
@@ -471,6 +474,7 @@ impl Daemon {
         let limit = Duration::from_millis(END_MS);
         let is_any_closing = |queue: &mut Queue| queue.under_way().any(|entry| entry.is_closing);
         let mut queue = wait_for(&self.changed, locked(&self.queue), limit, is_any_closing);
+        self.policy.cgroups.iter().for_each(Cgroups::kill_all);
         process::kill_descendants(limit, false);
         let running: Vec<Arc<Task>> = queue
             .under_way()

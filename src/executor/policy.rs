@@ -5,10 +5,13 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::executor::run::disk::DiskBounds;
 use crate::executor::run::gates::{self, Gate};
+use crate::executor::run::repo::AllowedPlaces;
 use crate::executor::schedule::queue::QueueBounds;
 use crate::executor::store::journal::Durability;
-use crate::executor::walls::bounds::Bounds;
+use crate::executor::walls::bounds::{Bounds, Reach};
+use crate::executor::walls::cgroup::Cgroups;
 use crate::executor::walls::standing::{self, Walls, WallsWanted};
 
 /// What the command line says.
@@ -36,6 +39,8 @@ pub struct ExecutorConfig {
     pub unix_sockets: bool,
     /// What each program of a task may use up.
     pub program_bounds: Bounds,
+    /// What a task may take of the disk, and what it has to leave.
+    pub disk_bounds: DiskBounds,
     /// Whether a change outside of the declared scope is a failure.
     pub strict_scope: bool,
     /// What an accepted task survives.
@@ -67,6 +72,10 @@ pub struct Policy {
     pub credentials: Vec<(PathBuf, PathBuf)>,
     /// The walls around what runs for a task.
     pub walls: Walls,
+    /// Where control groups are made for programs, if they can be.
+    pub cgroups: Option<Cgroups>,
+    /// Over what the bounds on a program are counted.
+    pub reach: Reach,
     /// The executor's own program, which puts them up.
     pub program: PathBuf,
     /// How many tasks the executor itself is inside of.
@@ -110,6 +119,9 @@ impl Policy {
         let program = env::current_exe();
         let program = program.map_err(|error| format!("this program cannot be found: {error}"))?;
         let walls = standing::find(config.walls, &program)?;
+        let limits = Reach::of_limits(walls, rustix::process::geteuid().is_root());
+        let cgroups = Cgroups::of_this_process();
+        let controllers = cgroups.as_ref().map(Cgroups::controllers);
         Ok(Self {
             agent: found(&config.agent)?,
             depth: depth(),
@@ -118,6 +130,8 @@ impl Policy {
             gates,
             credentials,
             walls,
+            reach: limits.in_cgroup(controllers.unwrap_or_default()),
+            cgroups,
             program,
         })
     }
@@ -127,6 +141,14 @@ impl Policy {
         QueueBounds {
             running_max: self.config.running_max,
             queued_max: self.config.queued_max,
+        }
+    }
+
+    /// Where repositories, and what they borrow, may lie.
+    pub fn allowed(&self) -> AllowedPlaces<'_> {
+        AllowedPlaces {
+            repositories: &self.allow,
+            readable: &self.config.readable,
         }
     }
 

@@ -6,7 +6,8 @@ use crate::executor_client::errors::{Absence, ToolRefusal};
 use crate::executor_client::snapshots::SnapshotChange;
 use crate::executor_client::task_update::{Snapshot, TaskUpdate};
 use crate::executor_protocol::error_code::TaskErrorCode;
-use crate::executor_protocol::record;
+use crate::executor_protocol::grammar;
+use crate::executor_protocol::record::{Record, Subject};
 use crate::executor_protocol::sanitize::Sanitized;
 use crate::executor_protocol::state::{Outcome, TaskState};
 use crate::limits::{
@@ -229,8 +230,7 @@ impl Dispatcher {
                     let what = format_args!("the executor says that a task works which has ended");
                     return Err(ToolRefusal::new(TaskErrorCode::ExecutorProtocol, what));
                 }
-                self.stands(pending, &told, &snapshot, changed, replies);
-                Ok(())
+                self.stands(pending, &told, &snapshot, changed, replies)
             }
         }
     }
@@ -253,10 +253,11 @@ impl Dispatcher {
         snapshot: &Snapshot,
         changed: bool,
         replies: &mut Replies<'_>,
-    ) {
+    ) -> Result<(), ToolRefusal> {
         let handle = pending.handle;
+        let record = record_of(told);
         match pending.purpose {
-            Purpose::TaskGet => task_stands(told, snapshot, handle, replies),
+            Purpose::TaskGet => task_stands(told, record, snapshot, handle, replies),
             Purpose::Status { wait_until_ms }
                 if !told.state.is_final()
                     && self.now_ms < wait_until_ms
@@ -264,15 +265,19 @@ impl Dispatcher {
             {
                 self.wait(pending, changed);
             }
-            _ => replies.answer(handle, |reply| {
-                reply.structured(|result| {
-                    status_members(result, snapshot);
-                    if let Some(record) = told.record.filter(|_| told.state.is_final()) {
-                        result.object("record", |writer| record::write(record, writer));
-                    }
-                })
-            }),
+            _ => {
+                let record = record?;
+                replies.answer(handle, |reply| {
+                    reply.structured(|result| {
+                        status_members(result, snapshot);
+                        if let Some(record) = record {
+                            result.object("record", |writer| record.write(writer));
+                        }
+                    })
+                });
+            }
         }
+        Ok(())
     }
 
     /// Tells somebody that what was asked is not done.
@@ -324,6 +329,21 @@ impl Dispatcher {
 fn is_told_of(pending: &PendingCall, told: &TaskUpdate<'_>) -> bool {
     let older = pending.purpose == Purpose::Submit && told.duplicate;
     older || pending.task == Some(told.task)
+}
+
+/// The record of a task that has ended, if it is there. One that breaks its grammar is not shown.
+fn record_of<'a>(told: &TaskUpdate<'a>) -> Result<Option<Record<'a>>, ToolRefusal> {
+    let Some(record) = told.record.filter(|_| told.state.is_final()) else {
+        return Ok(None);
+    };
+    let subject = Subject {
+        task: told.task,
+        state: told.state,
+    };
+    Record::check(record, subject).map(Some).map_err(|bad| {
+        let what = format_args!("the record of the task is not shown: its {bad}");
+        ToolRefusal::new(TaskErrorCode::ExecutorProtocol, what).of_task(Some(told.task))
+    })
 }
 
 fn not_understood() -> ToolRefusal {
@@ -431,14 +451,25 @@ impl std::fmt::Display for StatusLine<'_> {
 /// task whose result is an error, of which clients show a model the text alone.
 fn task_stands(
     told: &TaskUpdate<'_>,
+    record: Result<Option<Record<'_>>, ToolRefusal>,
     snapshot: &Snapshot,
     handle: RequestHandle,
     replies: &mut Replies<'_>,
 ) {
-    let record = told.record.unwrap_or(Object::EMPTY);
+    let completed = |result: &mut ObjectWriter<'_>| task_members(result, snapshot, "completed");
+    let record = match record {
+        Ok(record) => record,
+        Err(refusal) => {
+            return replies.complete_with(handle, completed, |reply| refusal.write(reply));
+        }
+    };
     let fill = |result: &mut ObjectWriter<'_>| {
         status_members(result, snapshot);
-        result.object("record", |writer| record::write(record, writer));
+        result.object("record", |writer| {
+            if let Some(record) = record {
+                record.write(writer);
+            }
+        });
     };
     match told.state {
         TaskState::Ended(Outcome::Cancelled) => {
@@ -447,20 +478,14 @@ fn task_stands(
         TaskState::Ended(Outcome::Expired) => {
             replies.refuse(handle, RpcError::invalid_params("the task is not known"))
         }
-        TaskState::Ended(Outcome::Succeeded) => replies.complete_with(
-            handle,
-            |result| task_members(result, snapshot, "completed"),
-            |reply| reply.structured(fill),
-        ),
-        state if state.is_final() => replies.complete_with(
-            handle,
-            |result| task_members(result, snapshot, "completed"),
-            |reply| {
-                let (name, why) = (state.name(), record::reason(record));
-                let advice = advice(state);
-                reply.failure(format_args!("{name}: {why}. {advice}."), fill)
-            },
-        ),
+        TaskState::Ended(Outcome::Succeeded) => {
+            replies.complete_with(handle, completed, |reply| reply.structured(fill));
+        }
+        state if state.is_final() => replies.complete_with(handle, completed, |reply| {
+            let why = record.map_or(Sanitized::new("it gave no reason", 64), Record::reason);
+            let (name, advice) = (state.name(), advice(state));
+            reply.failure(format_args!("{name}: {why}. {advice}."), fill)
+        }),
         _ => replies.complete(handle, |result| task_members(result, snapshot, "working")),
     }
 }
@@ -491,8 +516,15 @@ fn list(
         let what = format_args!("the executor's answer has no list of tasks");
         ToolRefusal::new(TaskErrorCode::ExecutorProtocol, what)
     })?;
-    let objects = tasks.iter().filter_map(|task| task.as_object());
-    let told = objects.filter_map(|task| Some((TaskUpdate::parse(task)?, task)));
+    let objects = || tasks.iter().filter_map(|task| task.as_object());
+    // As its client gave it, and every client gives an absolute path.
+    let mut repos = objects().filter_map(|task| task.get("repo")?.as_str());
+    if !repos.all(|repo| repo.starts_with('/')) {
+        let what =
+            format_args!("the repo of a task in the executor's list is not an absolute path");
+        return Err(ToolRefusal::new(TaskErrorCode::ExecutorProtocol, what));
+    }
+    let told = objects().filter_map(|task| Some((TaskUpdate::parse(task)?, task)));
     replies.answer(handle, |reply| {
         reply.structured(|result| {
             result.array("tasks", |list| {
@@ -556,6 +588,10 @@ fn pages(
         _ => None,
     };
     let path = result.get("path").and_then(|path| path.as_str());
+    if !path.is_none_or(grammar::is_absolute_path) {
+        let what = format_args!("the path of the executor's page is not an absolute path");
+        return Err(ToolRefusal::new(TaskErrorCode::ExecutorProtocol, what));
+    }
     replies.answer(handle, |reply| {
         reply.structured(|result| {
             result.formatted("task_id", format_args!("{}", told.task));
@@ -569,7 +605,7 @@ fn pages(
             }
             result.unsigned("total", total);
             if let Some(path) = path {
-                let path = Sanitized::new(path, EXECUTOR_ENVELOPE_BYTES_MAX);
+                let path = Sanitized::name(path, EXECUTOR_ENVELOPE_BYTES_MAX);
                 result.formatted("path", format_args!("{path}"));
             }
         })

@@ -1,5 +1,6 @@
 //! What an executor tells of a task, and what is remembered of it.
 
+use crate::executor_protocol::grammar;
 use crate::executor_protocol::sanitize::Sanitized;
 use crate::executor_protocol::state::TaskState;
 use crate::limits::{EXECUTOR_FIELD_BYTES_MAX, EXECUTOR_MESSAGE_BYTES_MAX};
@@ -46,6 +47,12 @@ impl<'a> TaskUpdate<'a> {
     /// What an object tells; none if the task or its state is not there.
     pub fn parse(object: Object<'a>) -> Option<Self> {
         let text = |name| object.get(name).and_then(|value| value.as_str());
+        // What is no point in time is not said.
+        let time = |name| {
+            text(name)
+                .filter(|text| grammar::is_timestamp(text))
+                .unwrap_or_default()
+        };
         let number = |name| match object.get(name) {
             Some(Value::Unsigned(number)) => Some(number),
             _ => None,
@@ -62,9 +69,9 @@ impl<'a> TaskUpdate<'a> {
             },
             phase: text("phase").unwrap_or_default(),
             message: text("message").unwrap_or_default(),
-            created_at: text("created_at").unwrap_or_default(),
-            updated_at: text("updated_at").unwrap_or_default(),
-            last_output_at: text("last_output_at").unwrap_or_default(),
+            created_at: time("created_at"),
+            updated_at: time("updated_at"),
+            last_output_at: time("last_output_at"),
             duplicate: matches!(object.get("duplicate"), Some(Value::Bool(true))),
             record: object.get("record").and_then(|record| record.as_object()),
         })

@@ -117,6 +117,50 @@ def submit(path):
             print(file.readline().strip(), flush=True)
 
 
+def ask_for_tasks(front):
+    """Asks for the tasks of others on a connection, and tells what it is told."""
+    file = front.makefile("rw")
+    for number, method in enumerate(("hello", "task/list")):
+        print(json.dumps({"jsonrpc": "2.0", "id": number, "method": method,
+                          "params": {"protocol": "rocco-exec/1"}}), file=file, flush=True)
+        answer = json.loads(file.readline())
+    print("got through" if "result" in answer else "turned away", flush=True)
+
+
+def outlive(path):
+    """Uses connections of processes that have ended, of which some are not waited for yet."""
+    for number in range(200):
+        with socket.socket(socket.AF_UNIX) as front:
+            child = os.fork()
+            if child == 0:
+                front.connect(path)
+                os._exit(0)
+            if number % 2:
+                os.waitpid(child, 0)
+            else:
+                os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+            ask_for_tasks(front)
+
+
+LINE = """if [ $1 -gt 0 ]; then sh "$0" $(($1 - 1)) "$2" "$3"; exit $?; fi
+exec python3 "$2" ask "$3"
+"""
+
+
+def ask(path):
+    with socket.socket(socket.AF_UNIX) as front:
+        front.connect(path)
+        ask_for_tasks(front)
+
+
+def descend(path, generations):
+    """Connects from the last of a line of processes that all live."""
+    script = os.path.join(os.environ["TMPDIR"], "line.sh")
+    write(script, LINE)
+    count = min(int(generations), 1200)
+    subprocess.run(["sh", script, str(count), os.path.abspath(__file__), path], check=True)
+
+
 def environment():
     for name in sorted(os.environ):
         print(f"env {name}={os.environ[name]}")
@@ -152,7 +196,7 @@ def replace(path):
 VERBS = {
     "write": write, "say": lambda *words: print(*words, flush=True), "outcome": outcome,
     "daemon": daemon, "sleep": sleep, "stubborn": stubborn, "chatter": chatter, "plant": plant,
-    "submit": submit, "environment": environment, "ancestors": ancestors, "attempt": attempt,
+    "submit": submit, "outlive": outlive, "descend": descend, "environment": environment, "ancestors": ancestors, "attempt": attempt,
     "look": look, "exit": lambda code: sys.exit(int(code)), "link": os.symlink,
     "remove": os.unlink, "replace": replace, "fifo": os.mkfifo,
     "commit": lambda: subprocess.run(["git", "commit", "-qam", "mine"], check=True),
@@ -164,6 +208,8 @@ VERBS = {
     "kill-guard": lambda: os.kill(os.getppid(), signal.SIGKILL),
 }
 
+if sys.argv[1:2] == ["ask"]:
+    sys.exit(ask(sys.argv[2]))
 goal = sys.stdin.read().split("\n\n")[0]
 for line in goal.splitlines():
     verb, *words = line.split()

@@ -103,6 +103,7 @@ impl Bench {
             "scribbles": {"argv": ["sh", "-c", SCRIBBLES], "counts": "nothing"},
             "pristine": {"argv": ["sh", "-c", PRISTINE], "counts": "nothing"},
             "absent": {"argv": ["rocco-no-such-program"]},
+            "fills": {"argv": ["sh", "-c", "head -c 30000000 /dev/zero > $HOME/big; sleep 60"]},
             "touchy": {"argv": [gate, "holds", "a.txt", ""], "files": ["src"]},
         });
         let path = self.path("gates.json");

@@ -5,12 +5,14 @@
 mod support;
 
 mod bench;
+mod bounds;
 mod connections;
 mod crashes;
 mod fronts;
 mod keeping;
 mod odd_paths;
 mod outcomes;
+mod repositories;
 mod safety;
 mod stops;
 mod trees;

@@ -272,7 +272,7 @@ fn a_task_stands_on_its_commit_whatever_the_user_does_meanwhile() {
 }
 
 /// A repository that converts its files has no changes for that, and one whose filter fails has its
-/// tasks done all the same.
+/// changes told all the same: the filter is not run.
 #[test]
 fn what_a_repository_converts_is_no_change() {
     let bench = Bench::new("converts");
@@ -299,7 +299,7 @@ fn what_a_repository_converts_is_no_change() {
     assert!(
         record["warnings"]
             .to_string()
-            .contains("cannot be looked at"),
+            .contains("the working tree has changes"),
         "{record}"
     );
 }

@@ -163,6 +163,26 @@ fn a_task_cannot_submit_a_task_whatever_it_says() {
     assert_eq!(list["result"]["tasks"].as_array().unwrap().len(), 1);
 }
 
+/// A connection outlives the process that made it, and a line of processes may be of any length.
+#[test]
+fn whoever_cannot_be_placed_has_no_say_in_tasks() {
+    let bench = Bench::new("placed");
+    let _daemon = bench.daemon(&[]);
+    let mut front = bench.front();
+    let socket = bench.socket().display().to_string();
+    for (goal, tries) in [
+        (format!("outlive {socket}"), 200),
+        (format!("descend {socket} 1100"), 1),
+        (format!("descend {socket} 3"), 1),
+    ] {
+        let id = front.start(&bench.repo, &format!("{goal}\nwrite a.txt x"));
+        assert_eq!(front.record(&id)["outcome"], "succeeded", "{goal}");
+        let log = front.part(&id, "log");
+        assert_eq!(log.matches("turned away").count(), tries, "{goal}: {log}");
+        assert!(!log.contains("got through"), "{goal}: {log}");
+    }
+}
+
 /// A file that git would wait for, and one that its owner cannot read.
 #[test]
 fn what_git_cannot_read_is_out_of_its_way() {

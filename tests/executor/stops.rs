@@ -12,10 +12,10 @@ use super::bench::{Bench, Executor, git, task_with, wait_for};
 /// Less than a command of git may take.
 const SOON: Duration = Duration::from_secs(60);
 
-/// Has every further git that looks at the refs of a repository wait for ever.
+/// Has every further git that looks at the objects of a repository wait for ever.
 fn hold_git(repo: &Path) {
     let held = Command::new("mkfifo")
-        .arg(repo.join(".git/packed-refs"))
+        .arg(repo.join(".git/objects/pack/multi-pack-index"))
         .status();
     assert!(held.unwrap().success());
 }

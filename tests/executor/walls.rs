@@ -85,6 +85,51 @@ fn a_kept_clone_runs_nothing_of_the_agents() {
     }
 }
 
+/// A directory is a repository without any `.git` as well: a bare one, or one that names another for
+/// its objects. Git runs what it configures where somebody stands in it.
+#[test]
+fn no_directory_of_a_kept_clone_is_a_repository_by_itself() {
+    let bench = Bench::new("bare");
+    let marker = bench.path("marker");
+    let run = format!("touch {}; false", marker.display());
+    let arm = |name: &str| {
+        format!(
+            "git init -q --bare {name}; git -C {name} config core.fsmonitor '{run}'; \
+             git -C {name} config core.bare false; git -C {name} config core.worktree ."
+        )
+    };
+    let armed = arm("y");
+    let shapes = [
+        arm("x"),
+        format!("{}; mv x/HEAD x/H; ln -s refs/heads/y x/HEAD", arm("x")),
+        format!("{armed}; mkdir x; cp y/HEAD x; echo ../y > x/commondir"),
+        format!("{armed}; mv y x; mv x/objects o; ln -s ../o x/objects"),
+        format!("{armed}; mkdir x; echo 'gitdir: ../y' > x/.git"),
+        format!("{armed}; mkdir x; ln -s ../y x/.git"),
+        format!("{armed}; mv y/* .; mkdir x; rm -rf .git"),
+    ];
+    for (number, shape) in shapes.iter().enumerate() {
+        let mut executor = bench.child(&["--sandbox", "off"]);
+        let id = executor.start(
+            &bench.repo,
+            &format!("sh {shape}; true\nsay {number}\nexit 1"),
+        );
+        let record = executor.record(&id);
+        assert_eq!(record["error"]["code"], "agent_failed", "{shape}: {record}");
+        executor.close();
+        let work = bench.task_dir(&id).join("work");
+        let _ = fs::remove_file(&marker);
+        for place in ["", "x", "y", "x/refs"].map(|place| work.join(place)) {
+            if place.is_dir() {
+                git(&place, &["status", "--short"]);
+            }
+        }
+        let log = fs::read_to_string(bench.task_dir(&id).join("log"));
+        assert!(work.join("x").is_dir(), "{shape}: {record} {log:?}");
+        assert!(!marker.exists(), "{shape}: the agent's command ran");
+    }
+}
+
 /// Attack 4: a gate wrote what the next gate read.
 #[test]
 fn a_gate_sees_no_traces_of_another() {

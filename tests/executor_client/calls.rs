@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::front::{Era, ExecutorAddr, Front, NEWEST, Place, TASKS, WAYS, submission};
 use super::support::schema::{STATELESS, revisions};
+use super::support::wait::wait_for;
 
 /// Holds what a tool said against the schema that it publishes, closed.
 fn conforms(tools: &Value, name: &str, said: &Value) {
@@ -409,6 +410,39 @@ fn a_task_cannot_submit_a_task() {
         let mut front = Front::start(command, NEWEST);
         assert_eq!(front.submit("finish")["code"], "depth_exceeded");
         assert_eq!(place.count("start"), 0);
+        front.close();
+    }
+}
+
+/// A model, or whoever it asks, would hand a ref of any form to a command of git's.
+#[test]
+fn a_record_that_breaks_its_grammar_is_not_shown() {
+    let mut place = Place::new();
+    for era in [NEWEST, TASKS] {
+        let mut front = place.front(ExecutorAddr::Socket, "", era);
+        let reply = front.reply_surely("larry_submit_task", submission("forged finish"));
+        let result = &reply["result"];
+        let known = [&result["taskId"], &result["structuredContent"]["task_id"]];
+        let task = known.into_iter().find_map(Value::as_str).unwrap();
+        let said = match era == TASKS {
+            true => {
+                front.submit_surely("release");
+                wait_for("the end of the task", || {
+                    let reply = front.request("tasks/get", json!({"taskId": task}));
+                    let result = &reply["result"]["result"];
+                    result.is_object().then(|| result.clone())
+                })
+            }
+            false => {
+                let arguments = json!({"task_id": task, "wait_s": 45});
+                front.reply_surely("larry_task_status", arguments)["result"].clone()
+            }
+        };
+        let error = &said["structuredContent"]["error"];
+        assert_eq!(error["code"], "executor_protocol", "{said}");
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains("ref is not refs/rocco/"), "{said}");
+        assert!(!said.to_string().contains("upload-pack"), "{said}");
         front.close();
     }
 }

@@ -1,9 +1,13 @@
 //! `rocco mcp --check` with an executor.
 
+use std::fs;
+use std::io::Read as _;
 use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 
 use super::front::{ExecutorAddr, Place, WAYS};
+use crate::support::skip::leave_out;
 use crate::support::wait::output;
 
 /// What it prints, and whether it is content.
@@ -102,4 +106,40 @@ fn an_executor_that_takes_nobody_is_a_failure() {
     let (said, well) = check(&place, &["--executor-socket".into(), path]);
     let fault = "cannot be talked to: Resource temporarily unavailable";
     assert!(!well && said.contains(fault), "{said}");
+}
+
+/// Whoever is the first to listen on a path would be told all that is to be done.
+#[test]
+fn the_daemon_of_another_user_is_not_believed() {
+    // SAFETY: geteuid(2) takes nothing and cannot fail.
+    if unsafe { libc::geteuid() } != 0 {
+        leave_out("ROOT", "only root can act as another user");
+        return;
+    }
+    let place = Place::new();
+    let (folder, path) = (place.path("open"), place.path("open/socket"));
+    fs::create_dir(&folder).unwrap();
+    for dir in [place.path(""), folder] {
+        fs::set_permissions(dir, fs::Permissions::from_mode(0o777)).unwrap();
+    }
+    let bound = path.clone();
+    let stranger = std::thread::spawn(move || {
+        // The call itself changes this thread alone, where the library's would change them all.
+        // SAFETY: setresuid(2) takes three integers.
+        let outcome = unsafe { libc::syscall(libc::SYS_setresuid, -1, 65_534, -1) };
+        assert_eq!(outcome, 0);
+        UnixListener::bind(bound).unwrap()
+    });
+    let listener = stranger.join().unwrap();
+    let (said, well) = check(&place, &["--executor-socket".into(), path]);
+    assert!(!well && said.contains("belongs to user 65534"), "{said}");
+    // The server of the check has found the same, and nothing was said to that daemon.
+    assert!(said.contains("executor_not_connected"), "{said}");
+    listener.set_nonblocking(true).unwrap();
+    let mut heard = String::new();
+    for stream in listener.incoming().map_while(Result::ok) {
+        let mut stream = stream;
+        stream.read_to_string(&mut heard).unwrap();
+    }
+    assert_eq!(heard, "");
 }

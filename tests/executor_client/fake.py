@@ -21,6 +21,8 @@ FINAL = "succeeded failed cancelled timed_out interrupted needs_input expired".s
 STEPS = "queued running verifying".split()
 ANSI = "\x1b[1;31mred\x1b[0m\x07\x00 \x9b2Jwiped\r"
 LOCK = threading.RLock()
+# No path holds a null.
+PATH_ANSI = ANSI.replace("\0", "")
 NOW = "2026-12-01T09:00:00Z"
 
 
@@ -55,7 +57,7 @@ class Task:
 
     def told(self, *also):
         text = ANSI if self.says("ansi") else ""
-        told = {"task_id": self.id, "seq": self.seq, "state": self.state, "created_at": NOW + text,
+        told = {"task_id": self.id, "seq": self.seq, "state": self.state, "created_at": NOW,
                 "updated_at": NOW, "phase": "edit" + text, "message": "at work" + text,
                 "position": 1 if self.state == "queued" else None, "unheard_of": [1, {}]}
         if "record" in also and self.state in FINAL:
@@ -64,14 +66,16 @@ class Task:
 
     def record(self):
         text = ANSI if self.says("ansi") else ""
+        path = PATH_ANSI if self.says("ansi") else ""
         gate = {"name": "test", "argv": ["cargo", "test" + text], "exit_code": 0,
                 "duration_ms": 5, "passed": True, "tests": {"passed": 1, "failed": 0},
                 "tail": "ok" + text}
         return {"outcome": self.state, "verification": "passed",
                 "summary": "did " + self.goal + text,
                 "question": "which?" + text if self.state == "needs_input" else None,
-                "files": [{"path": "a" + text, "status": "M", "added": 1, "removed": 2}],
-                "gates": [gate], "artifacts": {"dir": "/tmp" + text}, "warnings": ["w" + text],
+                "files": [{"path": "a" + path, "status": "M", "added": 1, "removed": 2}],
+                "gates": [gate], "artifacts": {"dir": "/tmp" + path}, "warnings": ["w" + text],
+                "ref": "--upload-pack=touch /tmp/x" if self.says("forged") else None,
                 "padding": "x" * int(self.argument("record", 0))}
 
     def enter(self, state):
@@ -273,7 +277,7 @@ class Front:
         self.answer(request, {
             "task_id": task.id, "state": task.state, "text": whole[start:end].decode(),
             "next_offset": end if end < len(whole) else None, "total": len(whole),
-            "path": "/tmp/x" + ANSI * task.says("ansi")}, task)
+            "path": "/tmp/x" + PATH_ANSI * task.says("ansi")}, task)
 
     def task_list(self, request, params):
         tasks = [{**task.told(), "goal": task.goal[:200], "repo": "/r"} for task in TASKS.values()]

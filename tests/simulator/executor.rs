@@ -466,7 +466,8 @@ impl World {
         let error = |code: &str| json!({"error": {"code": -32000, "message": "no", "data": {"code": code}}});
         let time = "2026-12-01T00:00:00Z";
         let told = |work: &Work| {
-            let record = (work.state == 4).then(|| json!({"outcome": "succeeded"}));
+            let record =
+                (work.state == 4).then(|| json!({"outcome": "succeeded", "verification": "none"}));
             json!({"result": {"task_id": task, "seq": work.seq, "state": STATES[work.state],
                 "created_at": time, "updated_at": time, "text": "", "total": 0, "record": record}})
         };

@@ -229,8 +229,8 @@ fn dangerous_calls_are_refused() {
 #[test]
 fn what_a_program_uses_up_is_bounded() {
     for mut cell in each(&ALL) {
-        // Root by number is not counted, and other processes of the user are without a namespace.
-        let counted = cell.walls.has_bubblewrap() && !is_root();
+        // Root by number is not counted.
+        let counted = !is_root();
         cell.bounds.processes = counted.then_some(40);
         cell.bounds.memory_bytes = Some(256 << 20);
         cell.bounds.file_bytes = Some(1 << 20);
@@ -239,7 +239,9 @@ fn what_a_program_uses_up_is_bounded() {
         let (started, rest) = said.text.split_once('\n').unwrap();
         assert_eq!(rest.trim(), "bounded\nbounded\nbounded", "{said:?}");
         let started: u32 = started.parse().unwrap();
-        assert!(!counted || started < 40, "{said:?}");
+        // Without a namespace other processes of the user end meanwhile, and make room.
+        let most = if cell.walls.has_bubblewrap() { 40 } else { 100 };
+        assert!(!counted || started < most, "{said:?}");
     }
 }
 

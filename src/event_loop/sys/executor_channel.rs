@@ -14,7 +14,7 @@ use mio::unix::{SourceFd, pipe};
 use mio::{Interest, Registry, Token};
 use rustix::process::Signal;
 
-use super::pidfd;
+use super::{peer, pidfd};
 use crate::event_loop::Channel;
 use crate::event_loop::sys::child::{self, Life, Step};
 use crate::executor_client::errors::Absence;
@@ -82,11 +82,33 @@ struct Leaving {
 ///
 /// # Errors
 ///
-/// Nobody listens, or too many wait already.
+/// Nobody listens, too many wait already, or the daemon is somebody else's.
 pub fn connect(path: &Path) -> io::Result<net::UnixStream> {
-    let stream = net::UnixStream::from(UnixStream::connect(path)?);
+    let stream = net::UnixStream::from(connect_to_own(path)?);
     stream.set_nonblocking(false)?;
     Ok(stream)
+}
+
+/// A connection to a daemon of this user, or of root, who can do all that this user can. Another
+/// one would be told all that is to be done, and its answers are shown to a model.
+fn connect_to_own(path: &Path) -> io::Result<UnixStream> {
+    let stream = UnixStream::connect(path)?;
+    let (user, _) = peer::credentials(&stream)?;
+    match is_trusted(user, peer::own_user()) {
+        true => Ok(stream),
+        false => Err(io::Error::new(
+            ErrorKind::PermissionDenied,
+            format!(
+                "the process that listens there belongs to user {user}, and is neither yours nor \
+                 root's"
+            ),
+        )),
+    }
+}
+
+/// Whether a user's daemon is believed.
+fn is_trusted(user: u32, own: u32) -> bool {
+    user == own || user == 0
 }
 
 impl ExecutorChannel {
@@ -139,7 +161,12 @@ impl ExecutorChannel {
             }),
             ExecutorAddr::Socket(path) => self.connect(&path).map_err(|error| {
                 let path = path.display();
-                let what = format!("nobody serves the executor's socket {path}: {error}");
+                let what = match error.kind() {
+                    ErrorKind::PermissionDenied => {
+                        format!("the executor's socket {path} is not used: {error}")
+                    }
+                    _ => format!("nobody serves the executor's socket {path}: {error}"),
+                };
                 (Absence::ConnectFailed, what)
             }),
         }
@@ -220,8 +247,8 @@ impl ExecutorChannel {
         self.look_after_leaving();
     }
 
-    fn connect(&self, path: &PathBuf) -> io::Result<OpenChannel> {
-        let mut stream = UnixStream::connect(path)?;
+    fn connect(&self, path: &Path) -> io::Result<OpenChannel> {
+        let mut stream = connect_to_own(path)?;
         self.registry
             .register(&mut stream, INPUT, Interest::READABLE)?;
         Ok(OpenChannel::Socket(stream))
@@ -345,4 +372,22 @@ pub fn random_bits() -> u128 {
         std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bits));
     assert!(outcome.is_ok(), "the system has no randomness");
     u128::from_ne_bytes(bits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_daemon_is_believed_if_it_is_this_users_or_roots() {
+        for (user, own, trusted) in [
+            (1000, 1000, true),
+            (0, 1000, true),
+            (1001, 1000, false),
+            (1000, 0, false),
+            (u32::MAX, 1000, false),
+        ] {
+            assert_eq!(is_trusted(user, own), trusted, "{user} for {own}");
+        }
+    }
 }

@@ -12,8 +12,8 @@ use crate::executor::api::outgoing::{Outgoing, send, write_standing};
 use crate::executor::api::paging::page;
 use crate::executor::daemon::Daemon;
 use crate::executor::run::brief::{PreviousTask, instructions};
-use crate::executor::run::git::{self, RepoRefused};
-use crate::executor::run::repo::Repo;
+use crate::executor::run::git;
+use crate::executor::run::repo::{Repo, RepoRefused};
 use crate::executor::run::scope;
 use crate::executor::schedule::queue::{Admission, TaskEntry};
 use crate::executor::schedule::task::Task;
@@ -70,8 +70,8 @@ pub struct FrontIo<R> {
     pub hello_by: Option<Instant>,
     /// The socket under both; none for stdin and stdout.
     pub socket: Option<Arc<UnixStream>>,
-    /// What is at the other end runs for a task.
-    pub is_of_task: bool,
+    /// Why what is at the other end has no say in tasks, if it has none.
+    pub without_say: Option<&'static str>,
 }
 
 impl<R> fmt::Debug for FrontIo<R> {
@@ -87,7 +87,7 @@ struct Connection<'s> {
     /// When hello must have come, until it has.
     hello_by: Option<Instant>,
     is_greeted: bool,
-    is_of_task: bool,
+    without_say: Option<&'static str>,
     /// The front says that it serves what runs for a task.
     is_nested: bool,
 }
@@ -120,7 +120,7 @@ pub fn serve(daemon: &Arc<Daemon>, io: FrontIo<impl LineReader>) -> io::Result<(
         front: Arc::clone(&front),
         hello_by: io.hello_by,
         is_greeted: false,
-        is_of_task: io.is_of_task,
+        without_say: io.without_say,
         is_nested: false,
     };
     connection.read(io.reader);
@@ -179,18 +179,14 @@ impl Connection<'_> {
     }
 
     fn answer(&mut self, method: &str, params: Object<'_>) -> ApiResult {
-        match method {
-            "hello" => self.hello(params),
+        match (method, self.without_say) {
+            ("hello", _) => self.hello(params),
             _ if !self.is_greeted => Err(ApiError::protocol(-32_600, "hello comes first")),
-            // An agent would see what others do, and could end it.
-            _ if self.is_of_task => Err(ApiError::new(
-                TaskErrorCode::DepthExceeded,
-                "what runs for a task has no say in tasks",
-            )),
-            "task/submit" => self.submit(params),
-            "task/get" => self.get(params),
-            "task/list" => self.list(params),
-            "task/cancel" => self.cancel(params),
+            (_, Some(why)) => Err(ApiError::new(TaskErrorCode::DepthExceeded, why)),
+            ("task/submit", _) => self.submit(params),
+            ("task/get", _) => self.get(params),
+            ("task/list", _) => self.list(params),
+            ("task/cancel", _) => self.cancel(params),
             _ => Err(ApiError::protocol(-32_601, "this method is not known")),
         }
     }
@@ -208,7 +204,7 @@ impl Connection<'_> {
         let (policy, durable) = (&self.daemon.policy, self.daemon.journal.durable());
         let bounds = policy.bounds();
         let deadline_s = policy.config.deadline_s;
-        let walls = policy.walls;
+        let (walls, reach) = (policy.walls, policy.reach);
         Ok(Box::new(move |result| {
             result.string("protocol", PROTOCOL);
             result.object("executor", |executor| {
@@ -227,6 +223,7 @@ impl Connection<'_> {
                     .for_each(|feature| features.string(feature));
             });
             result.string("sandbox", walls.name());
+            result.object("bounds", |bounds| reach.write(bounds));
         }))
     }
 
@@ -328,7 +325,9 @@ impl Connection<'_> {
     fn look_at(&self, task: &mut Task) -> Result<(Repo, Option<PreviousTask>), ApiError> {
         let (daemon, content) = (self.daemon, &task.content);
         let invalid = |what: String| ApiError::new(TaskErrorCode::InvalidArguments, what);
-        let repo = daemon.git.open(&content.repo, &daemon.policy.allow);
+        let repo = daemon
+            .git
+            .open(content.repo.as_ref(), daemon.policy.allowed());
         let repo = repo.map_err(|refused| match refused {
             RepoRefused::NotAllowed(what) => ApiError::new(TaskErrorCode::RepoNotAllowed, what),
             RepoRefused::Unusable(what) => invalid(what),

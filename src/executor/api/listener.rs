@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use crate::executor::api::connection::{self, FrontIo, refusal_line};
 use crate::executor::api::lines::SocketReader;
+use crate::executor::api::peer::{self, Peer};
 use crate::executor::daemon::{Daemon, warn};
-use crate::executor::run::process;
 use crate::executor::threads::{self, locked};
 use crate::limits::{
     FRONT_ACCEPT_RETRY_MS, FRONT_HELLO_MS, FRONT_STALL_MS, FRONTS_MAX, FRONTS_PER_PEER_MAX,
@@ -61,15 +61,6 @@ fn private_parent(dir: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Who is at the other end of a connection, as far as places are concerned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Peer {
-    /// Something that runs for a task, whichever process it is: an agent may have any number.
-    OfTask,
-    /// A process of the user's.
-    Process(u32),
-}
-
 /// The places of fronts. One peer has at most a part of them, so that none locks all others out.
 #[derive(Debug, Default)]
 pub struct Places {
@@ -87,7 +78,7 @@ impl Places {
     /// Takes a place, or says why there is none.
     fn take(&self, peer: Peer) -> Result<(), String> {
         let mut taken = locked(&self.taken);
-        let of_peer = taken.iter().filter(|other| **other == peer).count();
+        let of_peer = taken.iter().filter(|other| other.shares_with(peer)).count();
         if taken.len() >= FRONTS_MAX {
             return Err(format!(
                 "{FRONTS_MAX} clients are connected to the executor, which is the most"
@@ -129,15 +120,8 @@ pub fn accept(daemon: &Arc<Daemon>, listener: &UnixListener) {
 
 /// Gives a connection a place and a thread. One that gets neither is told why and closed.
 fn admit(daemon: &Arc<Daemon>, stream: UnixStream) {
-    let Ok((user, pid)) = process::peer(&stream) else {
+    let Some(peer) = peer::of(&stream) else {
         return;
-    };
-    if user != process::user() {
-        return;
-    }
-    let peer = match process::descends(pid, std::process::id()) {
-        true => Peer::OfTask,
-        false => Peer::Process(pid),
     };
     if let Err(why) = daemon.places.take(peer) {
         return refuse(&stream, &why);
@@ -151,7 +135,7 @@ fn admit(daemon: &Arc<Daemon>, stream: UnixStream) {
                 places: &daemon.places,
                 peer,
             };
-            if let Err(error) = serve(&daemon, &stream, peer == Peer::OfTask) {
+            if let Err(error) = serve(&daemon, &stream, peer) {
                 refuse(&stream, &format!("the executor cannot serve now: {error}"));
             }
             drop(place);
@@ -163,7 +147,7 @@ fn admit(daemon: &Arc<Daemon>, stream: UnixStream) {
     }
 }
 
-fn serve(daemon: &Arc<Daemon>, stream: &Arc<UnixStream>, is_of_task: bool) -> io::Result<()> {
+fn serve(daemon: &Arc<Daemon>, stream: &Arc<UnixStream>, peer: Peer) -> io::Result<()> {
     // One that takes nothing for so long would hold its place and its replies for ever.
     stream.set_write_timeout(Some(Duration::from_millis(FRONT_STALL_MS)))?;
     let io = FrontIo {
@@ -171,7 +155,10 @@ fn serve(daemon: &Arc<Daemon>, stream: &Arc<UnixStream>, is_of_task: bool) -> io
         writer: Box::new(stream.try_clone()?),
         hello_by: Some(Instant::now() + Duration::from_millis(FRONT_HELLO_MS)),
         socket: Some(Arc::clone(stream)),
-        is_of_task,
+        without_say: match peer {
+            Peer::Inside(why) => Some(why),
+            Peer::Outside(_) => None,
+        },
     };
     connection::serve(daemon, io)
 }
@@ -194,16 +181,16 @@ mod tests {
     fn one_peer_cannot_take_every_place() {
         let places = Places::default();
         for _ in 0..FRONTS_PER_PEER_MAX {
-            places.take(Peer::OfTask).unwrap();
+            places.take(Peer::Inside(peer::OF_TASK)).unwrap();
         }
-        let refused = places.take(Peer::OfTask).unwrap_err();
+        let refused = places.take(Peer::Inside(peer::UNPLACED)).unwrap_err();
         assert!(refused.starts_with("one client has"), "{refused}");
         let mut pid = 2;
-        while places.take(Peer::Process(pid)).is_ok() {
+        while places.take(Peer::Outside(pid)).is_ok() {
             pid += 1;
         }
         assert_eq!(pid as usize - 2, FRONTS_MAX - FRONTS_PER_PEER_MAX);
-        places.give_back(Peer::Process(2));
-        assert!(places.take(Peer::Process(1)).is_ok());
+        places.give_back(Peer::Outside(2));
+        assert!(places.take(Peer::Outside(1)).is_ok());
     }
 }

@@ -19,7 +19,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
-use rustix::process::Signal;
+use rustix::process::{DumpableBehavior, Signal};
 
 use crate::executor::run::process;
 use crate::limits::TASK_SWEEP_MS;
@@ -65,6 +65,8 @@ fn run(stdin: &Path, dir: &Path, argv: &[OsString]) -> io::Result<String> {
 
 fn start(stdin: &Path, dir: &Path, argv: &[OsString]) -> io::Result<u32> {
     process::adopt_orphans()?;
+    // The program could take the pipes of its guard otherwise, and report in its place.
+    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     let (program, arguments) = argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let output = io::stderr().as_fd().try_clone_to_owned()?;
     let mut command = Command::new(program);

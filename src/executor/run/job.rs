@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 use super::{git, scope, workspace};
 use crate::executor::daemon::Daemon;
 use crate::executor::run::claim::Claim;
+use crate::executor::run::disk::DiskWatch;
 use crate::executor::run::git::Git;
+use crate::executor::run::own_dir::Lender;
 use crate::executor::run::program::{ProgramDirs, Role, lend, walled};
 use crate::executor::run::repo::Repo;
 use crate::executor::run::supervisor::{Ending, Program, ProgramEnd, SupervisedProgram};
@@ -19,7 +21,9 @@ use crate::executor::store::log::TaskLog;
 use crate::executor::store::removal::remove_tree;
 use crate::executor::walls::standing::Walls;
 use crate::executor_protocol::state::{Outcome, TaskState};
-use crate::limits::{EXECUTOR_MESSAGE_BYTES_MAX, GIT_TIMEOUT_S, TASK_KILL_MS, TASK_LOG_BYTES_MAX};
+use crate::limits::{
+    EXECUTOR_MESSAGE_BYTES_MAX, GIT_TIMEOUT_S, TASK_KILL_MS, TASK_LOG_BYTES_MAX, TASK_SWEEP_MS,
+};
 use crate::task::id::TaskId;
 use crate::wire::writer::start_of;
 
@@ -95,6 +99,10 @@ impl<'s> Job<'s> {
 
     /// Does what there is to do, and looks before each step whether the task is to end.
     fn work(&mut self) {
+        if self.daemon.policy.config.disk_bounds.is_full(&self.dir) {
+            self.findings.stopped = Some(StopReason::DiskFull);
+            return;
+        }
         if let Err(what) = self.prepare() {
             return self.fail("workspace_failed", what);
         }
@@ -103,6 +111,10 @@ impl<'s> Job<'s> {
         }
         self.run_agent();
         self.daemon.advance(self.task.id, TaskState::Verifying);
+        if self.is_short_of_disk() {
+            // A commit of the files would take as much again.
+            return;
+        }
         // What an agent did that ran out of time is collected all the same.
         if let Err(what) = self.collect() {
             self.fail("result_failed", what);
@@ -130,10 +142,26 @@ impl<'s> Job<'s> {
         self.findings.stopped.is_some()
     }
 
-    /// Takes note of what kept the executor from doing its part, unless the task was to end.
+    fn is_short_of_disk(&self) -> bool {
+        let stopped = self.findings.stopped;
+        matches!(stopped, Some(StopReason::Disk | StopReason::DiskFull))
+    }
+
+    /// Takes note of what kept the executor from doing its part, unless the task was to end. What
+    /// was delivered is taken back: a result of which the executor knows nothing more is none.
     pub(super) fn fail(&mut self, code: &'static str, what: String) {
-        if !self.is_stopped() {
-            self.findings.fault = Some((code, what));
+        if self.is_stopped() {
+            return;
+        }
+        self.findings.fault = Some((code, what));
+        let Some(result_ref) = self.findings.result_ref.take() else {
+            return;
+        };
+        self.findings.head = None;
+        let taken_back = self.repo.as_ref().map(|repo| self.take_back(repo));
+        if let Some(Err(what)) = taken_back {
+            let what = format!("{result_ref} could not be taken back: {what}");
+            self.findings.warnings.push(what);
         }
     }
 
@@ -152,9 +180,10 @@ impl<'s> Job<'s> {
         let is_stopped = move || stop.reason().is_some();
         let git = self.daemon.git.bounded(stop.deadline, &is_stopped);
         // It was looked at when the task was accepted, and has to be what it was.
-        let repo = Repo::open_again(&self.task.repo_real, &self.daemon.policy.allow);
-        let repo = repo.map_err(|_| "the repository is no longer where it was")?;
-        git.clone_at(&repo.descriptor_path(), &self.path("work"), &self.task.base)?;
+        let repo = git.open_again(&self.task.repo_real, self.daemon.policy.allowed());
+        let repo = repo.map_err(|refused| refused.to_string())?;
+        let lender = Lender::of_repo(&repo)?;
+        git.clone_at(&lender, &self.path("work"), &self.task.base)?;
         let (policy, dirs) = (&self.daemon.policy, self.agent_dirs());
         let made = dirs
             .make()
@@ -170,6 +199,7 @@ impl<'s> Job<'s> {
         self.repo = Some(repo);
         let walls = self.daemon.policy.walls;
         self.findings.walls = walls.name();
+        self.findings.reach = Some(policy.reach);
         if walls == Walls::Neither {
             let what = "the task ran without a sandbox, which was switched off: its programs could \
                         do all that you can";
@@ -263,15 +293,21 @@ impl<'s> Job<'s> {
         log: &mut TaskLog,
         mut hear: impl FnMut(&[u8]),
     ) -> io::Result<ProgramEnd> {
-        let mut guarded = SupervisedProgram::prepare(program)?;
+        let policy = &self.daemon.policy;
+        let sweep = Duration::from_millis(TASK_SWEEP_MS);
+        let group = policy.cgroups.as_ref();
+        let group = group.map(|groups| groups.make(policy.config.program_bounds, sweep));
+        let mut guarded = SupervisedProgram::prepare(program, group.transpose()?)?;
         // A task that is cancelled before this instant does not start the program, and one that is
         // cancelled after it has it ended.
         let id = self.task.id;
         if let Err(reason) = self.daemon.unless_stopped(id, || guarded.start()) {
             return Ok(guarded.discard(reason));
         }
+        let disk_bounds = self.daemon.policy.config.disk_bounds;
+        let mut disk = DiskWatch::new(&self.dir, disk_bounds, Instant::now());
         let heard_at = std::cell::Cell::new(Instant::now());
-        let ended = guarded.accompany(
+        let mut ended = guarded.accompany(
             |chunk| {
                 heard_at.set(Instant::now());
                 log.append(chunk);
@@ -287,8 +323,13 @@ impl<'s> Job<'s> {
                 cancelled
                     .or((now > deadline).then_some(StopReason::Deadline))
                     .or(silent.then_some(StopReason::Silence))
+                    .or_else(|| disk.look(now))
             },
         );
+        if ended.stopped.is_none() {
+            let is_wanted = || self.daemon.stop_of(id).is_none() && Instant::now() < deadline;
+            ended.stopped = disk.look_at_the_end(is_wanted);
+        }
         Ok(ended)
     }
 
@@ -321,7 +362,7 @@ impl<'s> Job<'s> {
         collected
     }
 
-    /// Makes a commit of the files, delivers it, and finds out what it changes.
+    /// Makes a commit of the files, finds out what it changes, and delivers it last.
     fn take_in(
         &mut self,
         git: &Git<'_>,
@@ -330,41 +371,48 @@ impl<'s> Job<'s> {
         own: &Path,
     ) -> Result<(), String> {
         let task = Arc::clone(&self.task);
-        git.bare_clone(&repo.descriptor_path(), own)?;
+        git.make_own_dir(&Lender::of_repo(repo)?, own)?;
         let head = git.commit_files(own, work, &task.base, &commit_message(&task))?;
         let Some(head) = head else { return Ok(()) };
-        self.deliver(git, repo, own, &head)?;
-        self.findings.result_ref = Some(git::result_ref(task.id));
-        let changes = git.changes(repo, &task.base, &head)?;
-        git.diff(repo, &task.base, &head, &self.path("diff.patch"))?;
-        for path in git.links_out(repo, &changes, &own.join("links"))? {
+        let changes = git.changes(own, &task.base, &head)?;
+        git.diff(own, &task.base, &head, &self.path("diff.patch"))?;
+        for path in git.links_out(own, &changes, &own.join("links"))? {
             let what = format!("{path} is a symbolic link that leads out of the repository");
             self.findings.warnings.push(what);
         }
-        self.findings.diffstat = git.diffstat(repo, &task.base, &head)?;
+        self.findings.diffstat = git.diffstat(own, &task.base, &head)?;
         if let Some(files) = &task.content.files {
             let paths = changes.iter().map(|change| &change.path);
             let outside = paths.filter(|path| !scope::covers(files, path));
             self.findings.out_of_scope = outside.cloned().collect();
         }
+        let same_modules = changes.iter().all(|change| change.path != ".gitmodules");
+        let pack = own.join("result.pack");
+        git.pack(own, &task.base, &head, &pack)?;
+        git.unpack(repo, &pack, same_modules)?;
+        self.deliver(git, repo, &head)?;
+        self.findings.result_ref = Some(git::result_ref(task.id));
         self.findings.changes = changes;
         self.findings.head = Some(head);
         Ok(())
     }
 
-    /// Brings the result into the user's repository, unless the task is cancelled before it is
-    /// there.
-    fn deliver(&self, git: &Git<'_>, repo: &Repo, own: &Path, head: &str) -> Result<(), String> {
-        git.fetch_result(own, repo, &self.task.base)?;
+    /// Gives the result its ref in the user's repository, unless the task is cancelled before the
+    /// ref is there. Where anything fails there is none.
+    fn deliver(&self, git: &Git<'_>, repo: &Repo, head: &str) -> Result<(), String> {
         let delivered = git.set_result(repo, self.task.id, head);
-        if !self.stop.is_cancelled() {
+        if delivered.is_ok() && !self.stop.is_cancelled() {
             return delivered;
         }
+        // Where it was not set, there is nothing to remove.
+        let _ = self.take_back(repo);
+        delivered.and_then(|()| Err(CANCELLED.into()))
+    }
+
+    fn take_back(&self, repo: &Repo) -> Result<(), String> {
         let soon = Instant::now() + Duration::from_millis(TASK_KILL_MS);
         let git = self.daemon.git.bounded(soon, &|| false);
-        // Where it was not set, there is nothing to remove.
-        let _ = git.remove_result(repo, self.task.id);
-        Err(CANCELLED.into())
+        git.remove_result(repo, self.task.id)
     }
 
     /// Tells how it ended, and removes what nobody needs any more.
@@ -399,14 +447,16 @@ impl<'s> Job<'s> {
         if own.exists() {
             let soon = Instant::now() + Duration::from_millis(TASK_KILL_MS);
             let git = self.daemon.git.bounded(soon, &|| false);
-            git.keep_as_clone(&own, &work, &self.task.base)?;
+            let repo = self.repo.as_ref().ok_or("there is no repository")?;
+            git.keep_as_clone(&Lender::of_repo(repo)?, &own, &work, &self.task.base)?;
         }
         Ok(())
     }
 
     fn clean_up(&mut self, has_succeeded: bool) {
-        if has_succeeded {
-            // The result is in the user's repository; what cannot be removed goes with the record.
+        if has_succeeded || self.is_short_of_disk() {
+            // The result is in the user's repository, or the files are to make room; what cannot be
+            // removed goes with the record.
             let _ = remove_tree(&self.path("work"));
         } else if let Err(what) = self.keep_work() {
             self.findings.warnings.push(what);

@@ -3,13 +3,14 @@
 //! [`job`] is the whole, in order, and looks before each step whether the task is to end. The
 //! steps:
 //!
-//! - [`repo`] holds the user's repository open, and [`git`] makes the clone and takes the result
-//!   in, by way of [`command`], which ends whatever it runs within a limit; [`workspace`] is the
-//!   directory in between.
+//! - [`repo`] holds the user's repository open, found as data by [`repo_files`],
+//!   [`repo_settings`] and [`object_stores`]. [`git`] sees it by a [`stand_in`], makes the clone
+//!   and takes the files in by an [`own_dir`], and delivers the [`result`], by way of [`command`],
+//!   which ends whatever it runs within a limit; [`workspace`] is the directory in between.
 //! - [`brief`] is what the agent is told, [`claim`] is what it says of its work.
 //! - [`supervisor`] starts each program under a [`guard`], a process of its own that lets nothing
-//!   live on, with what [`program`] says the program is given. [`process`] and [`pipe`] are the
-//!   system.
+//!   live on, with what [`program`] says the program is given. [`disk`] watches what it writes.
+//!   [`process`] and [`pipe`] are the system.
 //! - [`verification`] holds a result to its [`gates`], with [`gate_output`] and [`scope`].
 //! - [`verdict`] says what became of the task, and [`record`] writes it down within its bound.
 //!
@@ -19,17 +20,24 @@
 pub mod brief;
 pub mod claim;
 pub mod command;
+pub mod disk;
 pub mod gate_output;
 pub mod gates;
 pub mod git;
 pub mod guard;
 pub mod job;
+pub mod object_stores;
+pub mod own_dir;
 pub mod pipe;
 pub mod process;
 pub mod program;
 pub mod record;
 pub mod repo;
+pub mod repo_files;
+pub mod repo_settings;
+pub mod result;
 pub mod scope;
+pub mod stand_in;
 pub mod supervisor;
 pub mod verdict;
 pub mod verification;

@@ -4,8 +4,6 @@
 use std::collections::HashMap;
 use std::fs;
 use std::io;
-use std::os::fd::AsRawFd as _;
-use std::os::unix::net::UnixStream;
 use std::process::{Child, Command};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use rustix::io::retry_on_intr;
 use rustix::process::{
-    Pid, Signal, WaitOptions, geteuid, getpid, kill_process, kill_process_group,
-    set_child_subreaper, waitpid,
+    Pid, Signal, WaitOptions, getpid, kill_process, kill_process_group, set_child_subreaper,
+    waitpid,
 };
 
 use crate::event_loop::sys::child::{self, Step};
@@ -108,32 +106,6 @@ fn reap_one(pid: u32) {
     }
 }
 
-/// The user that this process acts as.
-pub fn user() -> u32 {
-    geteuid().as_raw()
-}
-
-/// The user and the process at the other end of a socket. The process is 0 where it is not to be
-/// seen from here, which rustix's type for it has no value for.
-pub fn peer(stream: &UnixStream) -> io::Result<(u32, u32)> {
-    let mut peer = libc::ucred {
-        pid: 0,
-        uid: u32::MAX,
-        gid: 0,
-    };
-    let mut bytes = size_of::<libc::ucred>() as libc::socklen_t;
-    // SAFETY: the pointers are to a live value and to its size.
-    let outcome = unsafe {
-        let (level, name) = (libc::SOL_SOCKET, libc::SO_PEERCRED);
-        let value = (&raw mut peer).cast();
-        libc::getsockopt(stream.as_raw_fd(), level, name, value, &raw mut bytes)
-    };
-    match outcome {
-        0 => Ok((peer.uid, u32::try_from(peer.pid).unwrap_or(0))),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
 /// Signals that end the executor, kept from every thread so that one of them can wait for them.
 #[derive(Debug, Clone, Copy)]
 pub struct EndSignals(SignalSet);
@@ -170,7 +142,7 @@ fn parents() -> HashMap<u32, u32> {
 }
 
 /// The parent of a process that has not ended (proc_pid_stat(5)).
-fn parent(pid: u32) -> Option<u32> {
+pub fn parent(pid: u32) -> Option<u32> {
     let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
     // The program's name is in brackets and may hold some itself.
     let behind = &stat[memchr::memrchr(b')', &stat)? + 1..];
@@ -179,21 +151,6 @@ fn parent(pid: u32) -> Option<u32> {
         "Z" | "X" => None,
         _ => words.next()?.parse().ok(),
     }
-}
-
-/// Whether a process descends from another, or is it.
-pub fn descends(mut pid: u32, from: u32) -> bool {
-    const GENERATIONS_MAX: usize = 1024;
-    for _ in 0..GENERATIONS_MAX {
-        if pid == from {
-            return true;
-        }
-        match parent(pid) {
-            Some(parent) if parent > 1 => pid = parent,
-            _ => return false,
-        }
-    }
-    false
 }
 
 /// All that descends from this process and has not ended, parents before their children.

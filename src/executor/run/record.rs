@@ -5,10 +5,11 @@
 //! What the texts leave over goes to the lists: each of them may take half of it, and the last, the
 //! files, all that there is then.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 
 use crate::executor::json;
-use crate::executor::run::git::FileChange;
+use crate::executor::run::result::FileChange;
 use crate::executor::run::supervisor::Ending;
 use crate::executor::run::verdict::{Findings, GateRun, Verdict};
 use crate::executor_protocol::state::TaskState;
@@ -59,6 +60,9 @@ impl Findings {
         if !self.walls.is_empty() {
             object.string("sandbox", self.walls);
         }
+        if let Some(reach) = self.reach {
+            object.object("bounds", |bounds| reach.write(bounds));
+        }
         if let Some((code, what)) = &verdict.error {
             object.object("error", |error| {
                 error.string("code", code);
@@ -82,6 +86,8 @@ impl Findings {
         }
         if let Some(result_ref) = &self.result_ref {
             word("ref", result_ref);
+        }
+        if self.result_ref.is_some() && !self.diffstat.is_empty() {
             word("diffstat", &self.diffstat);
         }
         if let Some((ending, duration_ms)) = &self.agent {
@@ -187,7 +193,7 @@ impl Lists {
         });
         let out_of_scope = share(RECORD_SCOPE_BYTES, 2, &|bytes_max| {
             let paths = findings.out_of_scope.iter();
-            let paths = paths.map(|path| string(path, RECORD_PATH_BYTES_MAX));
+            let paths = paths.map(|path| composed(|sink| sink.string(&path_start(path))));
             List::fit(paths, TASK_PATHS_LISTED_MAX, bytes_max)
         });
         let files = share(RECORD_FILES_BYTES, 1, &|bytes_max| {
@@ -259,7 +265,7 @@ fn gate_text(gate: &GateRun, bytes_max: usize, left_out: &Cell<usize>) -> String
 fn file_text(change: &FileChange) -> String {
     composed(|sink| {
         sink.object(|file| {
-            file.string("path", encoded_start(&change.path, RECORD_PATH_BYTES_MAX));
+            file.string("path", &path_start(&change.path));
             file.string(
                 "status",
                 encoded_start(&change.status, RECORD_WORD_BYTES_MAX),
@@ -282,6 +288,20 @@ fn write_ending(object: &mut ObjectWriter<'_>, ending: &Ending, duration_ms: u64
     }
     object.unsigned("duration_ms", duration_ms);
 }
+
+/// The longest start of a path that a record holds. What was cut ends in points, so that it is not
+/// taken for a path, and does not end in a component that means another place.
+fn path_start(path: &str) -> Cow<'_, str> {
+    match encoded_start(path, RECORD_PATH_BYTES_MAX) {
+        whole if whole == path => Cow::Borrowed(whole),
+        _ => {
+            let start = encoded_start(path, RECORD_PATH_BYTES_MAX - CUT.len());
+            Cow::Owned(format!("{start}{CUT}"))
+        }
+    }
+}
+
+const CUT: &str = "...";
 
 /// A string as it stands in a record, cut to so many bytes between its quotes.
 fn string(text: &str, bytes_max: usize) -> String {
@@ -332,7 +352,9 @@ mod tests {
     use super::*;
     use crate::executor::run::claim::Claim;
     use crate::executor::run::gates::TestCount;
+    use crate::executor_protocol::record::{Record, Subject};
     use crate::executor_protocol::state::Outcome;
+    use crate::task::id::TaskId;
 
     /// Texts whose bytes double or more, of any length, and plain ones.
     fn text() -> impl Strategy<Value = String> {
@@ -417,6 +439,59 @@ mod tests {
         })
     }
 
+    /// A path that git takes, of any length.
+    fn path() -> impl Strategy<Value = String> {
+        let component = prop_oneof![
+            Just("a"),
+            Just("-rf"),
+            Just("..."),
+            Just("..x"),
+            Just(".gitignore"),
+            Just("\u{1}\n\u{202E}\"\\"),
+            Just("\u{1F600}"),
+        ];
+        let count = prop_oneof![1..6_usize, Just(300), Just(900)];
+        (vec(component, 1..7), count).prop_map(|(parts, count)| {
+            let parts: Vec<&str> = parts.into_iter().cycle().take(count).collect();
+            parts.join("/")
+        })
+    }
+
+    /// What a task may have come to whose names are those that git gives.
+    fn named(findings: Findings, paths: Vec<String>) -> Findings {
+        let change = |path: &String| FileChange {
+            path: path.clone(),
+            status: "T".into(),
+            added: Some(u64::MAX),
+            removed: None,
+            link: None,
+        };
+        Findings {
+            changes: paths.iter().map(change).collect(),
+            out_of_scope: paths,
+            base: "0a".repeat(20),
+            head: Some("0a".repeat(32)),
+            result_ref: Some(format!("refs/rocco/{TASK}")),
+            diffstat: "2 files changed, 10 insertions(+)".into(),
+            walls: "none",
+            ..findings
+        }
+    }
+
+    const TASK: &str = "tsk_0123456789ABCDEFGHJKMNPQRS";
+
+    fn is_taken_by_the_front(record: &str) -> Result<(), String> {
+        let subject = Subject {
+            task: TaskId::parse(TASK).expect("it is a name"),
+            state: TaskState::Ended(Outcome::Interrupted),
+        };
+        let checked = json::with(record.as_bytes(), |record| {
+            let checked = Record::check(record, subject);
+            checked.map(drop).map_err(|bad| bad.to_string())
+        });
+        checked.expect("it is an object")
+    }
+
     fn checked(findings: &Findings, message: &str, dir: &str) -> serde_json::Value {
         let verdict = Verdict {
             outcome: Outcome::Interrupted,
@@ -454,6 +529,21 @@ mod tests {
             dir in text(),
         ) {
             checked(&findings, &message, &dir);
+        }
+
+        /// A front that refused what an executor says would never learn how a task ended.
+        #[test]
+        fn no_record_of_this_executor_is_refused_by_the_front(
+            findings in findings(),
+            paths in vec(path(), 0..40),
+            message in text(),
+        ) {
+            let verdict = Verdict {
+                outcome: Outcome::Interrupted,
+                error: Some(("agent_not_started", message)),
+            };
+            let record = named(findings, paths).record(&verdict, "/state/tasks/x");
+            prop_assert_eq!(is_taken_by_the_front(&record), Ok(()));
         }
 
         #[test]

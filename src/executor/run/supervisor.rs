@@ -13,6 +13,7 @@ use rustix::process::Signal;
 use crate::executor::run::pipe::{Pipes, Reading};
 use crate::executor::run::{command, guard, process};
 use crate::executor::schedule::queue::StopReason;
+use crate::executor::walls::cgroup::{Cgroup, Exceeded};
 use crate::limits::{TASK_KILL_MS, TASK_SWEEP_MS, TASK_TICK_MS};
 
 /// What is to be run.
@@ -64,6 +65,8 @@ pub struct SupervisedProgram {
     guard: Child,
     /// When it was seen that the guard has ended.
     gone_at: Option<Instant>,
+    /// The control group that the guard and all that descends from it are in.
+    group: Option<Cgroup>,
     orders: Option<Sender>,
     pipes: Pipes<2>,
     started: Instant,
@@ -82,12 +85,13 @@ enum EndingStep {
 }
 
 impl SupervisedProgram {
-    /// Starts a guard, which waits for the order to start the program.
+    /// Starts a guard, which waits for the order to start the program, in a control group.
     ///
     /// # Errors
     ///
-    /// The guard cannot be started. Whether the program can is told by its end.
-    pub fn prepare(program: &Program) -> io::Result<Self> {
+    /// The guard cannot be started, or is not taken into the group. Whether the program can be
+    /// started is told by its end.
+    pub fn prepare(program: &Program, group: Option<Cgroup>) -> io::Result<Self> {
         let mut command = Command::new("/proc/self/exe");
         command
             .arg(guard::COMMAND)
@@ -106,10 +110,15 @@ impl SupervisedProgram {
         let set = orders
             .iter()
             .try_for_each(|pipe| pipe.set_nonblocking(true));
+        let set = set.and_then(|()| {
+            let mut groups = group.iter();
+            groups.try_for_each(|group| group.add(guard.id()))
+        });
         match set.and_then(|()| Pipes::new([output, report])) {
             Ok(pipes) => Ok(Self {
                 guard,
                 gone_at: None,
+                group,
                 orders,
                 pipes,
                 started: Instant::now(),
@@ -196,6 +205,7 @@ impl SupervisedProgram {
             }
             EndingStep::Killing(at) if now >= at => {
                 self.signal(Signal::KILL);
+                self.group.iter().for_each(Cgroup::kill);
                 EndingStep::GuardKilled
             }
             step => step,
@@ -237,9 +247,15 @@ impl SupervisedProgram {
         if ending == Ending::Unknown {
             process::kill_strays(limit);
         }
+        let exceeded = self.group.as_ref().and_then(Cgroup::exceeded);
+        let met = match exceeded {
+            Some(Exceeded::Memory) => Some(StopReason::Memory),
+            Some(Exceeded::Processes) if ending != Ending::Exited(0) => Some(StopReason::Processes),
+            _ => None,
+        };
         ProgramEnd {
             ending,
-            stopped,
+            stopped: stopped.or(met),
             left_behind,
             duration_ms,
         }

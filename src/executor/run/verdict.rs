@@ -2,11 +2,18 @@
 
 use crate::executor::run::claim::Claim;
 use crate::executor::run::gates::TestCount;
-use crate::executor::run::git::FileChange;
+use crate::executor::run::result::FileChange;
 use crate::executor::run::supervisor::Ending;
 use crate::executor::schedule::queue::StopReason;
+use crate::executor::walls::bounds::Reach;
 use crate::executor_protocol::state::Outcome;
 use crate::wire::writer::start_of;
+
+/// The signal of a program that makes a file longer than it may be.
+const FILE_TOO_LONG: i32 = libc::SIGXFSZ;
+
+/// The exit code that stands for this signal behind the outer wall, as shells have it.
+const FILE_TOO_LONG_BEHIND_WALL: i32 = 128 + FILE_TOO_LONG;
 
 /// A gate that ran.
 #[derive(Debug, Clone)]
@@ -61,6 +68,8 @@ impl GateRun {
 pub struct Findings {
     /// Which walls stood around its programs; empty where none was started.
     pub walls: &'static str,
+    /// Over what their bounds were counted; none where none was started.
+    pub reach: Option<Reach>,
     /// That it was ended, and why.
     pub stopped: Option<StopReason>,
     /// How the agent ended, and after how many milliseconds.
@@ -102,22 +111,8 @@ impl Findings {
     /// The verdict, as far as it does not depend on gates. None if they decide.
     pub fn before_gates(&self) -> Option<Verdict> {
         let failed = |code, what: String| Some(ended(Outcome::Failed, code, what));
-        match self.stopped {
-            Some(StopReason::Cancel) => {
-                return Some(Verdict {
-                    outcome: Outcome::Cancelled,
-                    error: None,
-                });
-            }
-            Some(StopReason::Deadline) => {
-                let what = "it ran for as long as it may".into();
-                return Some(ended(Outcome::TimedOut, "deadline", what));
-            }
-            Some(StopReason::Silence) => {
-                let what = "its agent said nothing for too long".into();
-                return Some(ended(Outcome::TimedOut, "silence", what));
-            }
-            None => {}
+        if let Some(reason) = self.stopped {
+            return Some(stopped(reason));
         }
         if let Some((code, what)) = &self.fault {
             return failed(code, what.clone());
@@ -127,29 +122,8 @@ impl Findings {
             let what = "the agent cannot go on without an answer".into();
             return Some(ended(Outcome::NeedsInput, "needs_input", what));
         }
-        match self.agent.as_ref().map(|(ending, _)| ending) {
-            Some(Ending::Exited(0)) => {}
-            Some(Ending::Exited(code)) => {
-                return failed(
-                    "agent_failed",
-                    format!("the agent ended with exit code {code}"),
-                );
-            }
-            Some(Ending::Signalled(signal)) => {
-                return failed(
-                    "agent_failed",
-                    format!("the agent was ended by signal {signal}"),
-                );
-            }
-            Some(Ending::NotStarted(why)) => {
-                return failed(
-                    "agent_not_started",
-                    format!("the agent cannot be started: {why}"),
-                );
-            }
-            Some(Ending::Unknown) | None => {
-                return failed("agent_lost", "nobody saw how the agent ended".into());
-            }
+        if let Some((code, what)) = self.fault_of_agent() {
+            return failed(code, what);
         }
         if self.changes.is_empty() && !claim.no_change_needed {
             let what = "the agent ended without changing anything and did not say that nothing \
@@ -162,6 +136,32 @@ impl Findings {
             return failed("out_of_scope", start_of(&what, 512).to_owned());
         }
         None
+    }
+
+    /// Why the agent did not do its part, by the way it ended.
+    fn fault_of_agent(&self) -> Option<(&'static str, String)> {
+        let fault = match self.agent.as_ref().map(|(ending, _)| ending) {
+            Some(Ending::Exited(0)) => return None,
+            Some(Ending::Signalled(FILE_TOO_LONG) | Ending::Exited(FILE_TOO_LONG_BEHIND_WALL)) => {
+                let what = "the agent was ended since it made a file longer than it may be \
+                            (--file-size)";
+                ("file_size_exceeded", what.into())
+            }
+            Some(Ending::Exited(code)) => (
+                "agent_failed",
+                format!("the agent ended with exit code {code}"),
+            ),
+            Some(Ending::Signalled(signal)) => (
+                "agent_failed",
+                format!("the agent was ended by signal {signal}"),
+            ),
+            Some(Ending::NotStarted(why)) => (
+                "agent_not_started",
+                format!("the agent cannot be started: {why}"),
+            ),
+            Some(Ending::Unknown) | None => ("agent_lost", "nobody saw how the agent ended".into()),
+        };
+        Some(fault)
     }
 
     /// The verdict, when gates have run as far as they were to.
@@ -192,6 +192,49 @@ impl Findings {
             false => "failed",
         }
     }
+}
+
+/// The verdict on a task that was ended.
+fn stopped(reason: StopReason) -> Verdict {
+    let (outcome, code, what) = match reason {
+        StopReason::Cancel => {
+            return Verdict {
+                outcome: Outcome::Cancelled,
+                error: None,
+            };
+        }
+        StopReason::Deadline => (
+            Outcome::TimedOut,
+            "deadline",
+            "it ran for as long as it may",
+        ),
+        StopReason::Silence => (
+            Outcome::TimedOut,
+            "silence",
+            "its agent said nothing for too long",
+        ),
+        StopReason::Memory => (
+            Outcome::Failed,
+            "memory_exceeded",
+            "its processes claimed more memory than they may (--memory)",
+        ),
+        StopReason::Processes => (
+            Outcome::Failed,
+            "processes_exceeded",
+            "it failed, and could not start as many processes as it wanted (--processes)",
+        ),
+        StopReason::Disk => (
+            Outcome::Failed,
+            "disk_exceeded",
+            "its files take more of the disk than they may (--disk); they were removed",
+        ),
+        StopReason::DiskFull => (
+            Outcome::Failed,
+            "disk_full",
+            "too little is free on the file system of the state directory (--disk-free)",
+        ),
+    };
+    ended(outcome, code, what.to_owned())
 }
 
 fn ended(outcome: Outcome, code: &'static str, what: String) -> Verdict {
@@ -302,6 +345,10 @@ mod tests {
             (StopReason::Cancel, Cancelled, ""),
             (StopReason::Deadline, TimedOut, "deadline"),
             (StopReason::Silence, TimedOut, "silence"),
+            (StopReason::Memory, Failed, "memory_exceeded"),
+            (StopReason::Processes, Failed, "processes_exceeded"),
+            (StopReason::Disk, Failed, "disk_exceeded"),
+            (StopReason::DiskFull, Failed, "disk_full"),
         ] {
             let stopped = Findings {
                 stopped: Some(stop),
@@ -316,6 +363,9 @@ mod tests {
         };
         assert_eq!(judged(&ended(Ending::Exited(1))).1, "agent_failed");
         assert_eq!(judged(&ended(Ending::Signalled(9))).1, "agent_failed");
+        for ending in [Ending::Signalled(25), Ending::Exited(153)] {
+            assert_eq!(judged(&ended(ending)).1, "file_size_exceeded");
+        }
         assert_eq!(
             judged(&ended(Ending::NotStarted("no".into()))).1,
             "agent_not_started"

@@ -11,6 +11,7 @@ use crate::executor::policy::Policy;
 use crate::executor::run::gate_output::GateOutput;
 use crate::executor::run::gates::Gate;
 use crate::executor::run::git::Git;
+use crate::executor::run::own_dir::Lender;
 use crate::executor::run::program::{ProgramDirs, Role, walled};
 use crate::executor::run::supervisor::Ending;
 use crate::executor::run::verdict::{Findings, GateRun};
@@ -73,7 +74,9 @@ impl Job<'_> {
         };
         let fresh = remove_tree(&root).and_then(|()| dirs.make());
         fresh.map_err(|error| format!("{}: {error}", root.display()))?;
-        git.clone_at(&self.path("git"), &dirs.dir, commit)?;
+        let repo = self.repo.as_ref().ok_or("there is no repository")?;
+        let lender = Lender::of_own_dir(&self.path("git"), repo)?;
+        git.clone_at(&lender, &dirs.dir, commit)?;
         let run = self.run_gate(gate, &dirs, log);
         let run = run.map_err(|error| error.to_string())?;
         self.findings.gates.extend(run);
@@ -110,7 +113,7 @@ impl Job<'_> {
         self.note_left_behind(&format!("gate {}", gate.name), &ended);
         // A gate that is out of time fails; a task that is ends with it.
         let of_task =
-            |stop: &StopReason| *stop == StopReason::Cancel || self.stop.deadline <= timeout;
+            |stop: &StopReason| *stop != StopReason::Deadline || self.stop.deadline <= timeout;
         self.findings.stopped = ended.stopped.filter(of_task);
         if let (Some(_), Ending::NotStarted(_)) = (ended.stopped, &ended.ending) {
             return Ok(None);

@@ -76,22 +76,44 @@ pub fn disarm(work: &Path) -> io::Result<()> {
     disarmed
 }
 
-/// Removes what is called `.git`, in any case, from a tree of directories.
+/// Removes what is called `.git`, in any case, from a tree of directories, and has no directory be a
+/// git directory by itself, as a bare repository is. Git knows one by its HEAD, which keeps what it
+/// has under another name.
 fn remove_repositories(work: &Path) -> io::Result<()> {
     let mut folders = vec![work.to_owned()];
     while let Some(folder) = folders.pop() {
         allow(&folder, 0o700)?;
+        let mut has = [false; GIT_DIR_NAMES.len()];
         for entry in fs::read_dir(&folder)? {
             let entry = entry?;
-            if entry.file_name().eq_ignore_ascii_case(".git") {
+            let name = entry.file_name();
+            if name.eq_ignore_ascii_case(".git") {
                 remove_tree(&entry.path())?;
-            } else if entry.file_type()?.is_dir() {
+                continue;
+            }
+            if let Some(at) = GIT_DIR_NAMES
+                .iter()
+                .position(|known| name.eq_ignore_ascii_case(known))
+            {
+                has[at] = true;
+            }
+            if entry.file_type()?.is_dir() {
                 folders.push(entry.path());
             }
+        }
+        let [head, common, objects, refs] = has;
+        if head && (common || objects && refs) {
+            let disarmed = folder.join("HEAD.disarmed");
+            remove_tree(&disarmed)?;
+            fs::rename(folder.join("HEAD"), disarmed)?;
         }
     }
     Ok(())
 }
+
+/// By what git knows a git directory: its HEAD, and either the name of another directory that has
+/// the rest, or its objects and refs.
+const GIT_DIR_NAMES: [&str; 4] = ["HEAD", "commondir", "objects", "refs"];
 
 /// Adds what its owner may do with a file.
 fn allow(path: &Path, bits: u32) -> io::Result<()> {

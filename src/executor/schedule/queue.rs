@@ -23,6 +23,14 @@ pub enum StopReason {
     Deadline,
     /// It has said nothing for too long.
     Silence,
+    /// It claims more memory than it may.
+    Memory,
+    /// It starts more processes than it may, and has failed.
+    Processes,
+    /// It takes more of the disk than it may.
+    Disk,
+    /// Too little of the disk is free for any program.
+    DiskFull,
 }
 
 /// A task and where it stands.

@@ -82,7 +82,6 @@ impl Journal {
         options.create(true).write(true).truncate(false).mode(0o600);
         let lock = options.open(root.join(LOCK)).map_err(system)?;
         own(&lock)?;
-        private_file(&root.join("gitconfig")).map_err(system)?;
         let later = syncer().map_err(system)?;
         let journal = Self {
             state_dir: StateDir::new(root),

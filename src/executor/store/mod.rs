@@ -1,10 +1,11 @@
 //! What is kept of tasks: [`state_dir`] is the directory as anybody may read it, [`journal`] is the
 //! one who writes to it, with [`state_writer`] for the states, [`log`] holds what agents and gates
-//! print, and [`removal`] takes away what nobody keeps any more.
+//! print, [`measurement`] tells what a tree takes on the disk, and [`removal`] takes away what
+//! nobody keeps any more.
 //!
 //! ```text
 //! lock                          held by the one executor that may write here
-//! gitconfig                     the configuration of its git, empty
+//! git/                          git directories that are needed for a moment
 //! expired                       the names of tasks whose records are gone
 //! tasks/<task_id>/task.json     what was accepted
 //!                 state.ndjson  a line for each state, the last one counts
@@ -19,6 +20,7 @@
 
 pub mod journal;
 pub mod log;
+pub mod measurement;
 pub mod removal;
 pub mod state_dir;
 pub mod state_writer;

@@ -116,7 +116,10 @@ fn remove_dir(
 }
 
 /// Opens a directory itself, and no link to one, and makes sure that its owner may change it.
-fn open_dir(parent: impl AsFd, name: impl rustix::path::Arg + Copy) -> io::Result<OwnedFd> {
+pub(super) fn open_dir(
+    parent: impl AsFd,
+    name: impl rustix::path::Arg + Copy,
+) -> io::Result<OwnedFd> {
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let handle = rustix::fs::openat(&parent, name, flags | OFlags::PATH, Mode::empty())?;
     let mode = rustix::fs::fstat(&handle)?.st_mode;

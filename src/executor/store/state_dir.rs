@@ -1,14 +1,13 @@
 //! The state directory, to read. Everybody may, whether an executor runs or not.
 
-use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::executor::schedule::queue::TaskEntry;
 use crate::executor::schedule::retention::TaskBytes;
 use crate::executor::schedule::task::Task;
+use crate::executor::store::measurement::bytes_on_disk;
 use crate::executor::store::private_file;
 use crate::executor::store::removal::remove_tree;
 use crate::executor::{clock, json};
@@ -177,28 +176,6 @@ impl StateDir {
     pub fn is_asked_to_cancel(&self, id: TaskId) -> bool {
         self.dir(id).join("cancel").exists()
     }
-}
-
-/// What the files below a directory take on disk: blocks, since a sparse file may be any length,
-/// and each once, whatever number of names it has. What cannot be looked at counts for nothing.
-fn bytes_on_disk(dir: &Path) -> u64 {
-    const BLOCK_BYTES: u64 = 512;
-    let (mut bytes, mut seen) = (0, HashSet::new());
-    let mut folders = vec![dir.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-            let Ok(found) = entry.metadata() else {
-                continue;
-            };
-            if found.is_dir() {
-                folders.push(entry.path());
-            } else if found.nlink() > 1 && !seen.insert((found.dev(), found.ino())) {
-                continue;
-            }
-            bytes += found.blocks() * BLOCK_BYTES;
-        }
-    }
-    bytes
 }
 
 /// Says that a task is there whose files cannot be read.

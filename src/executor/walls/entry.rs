@@ -14,7 +14,7 @@ use std::process::{Command, ExitCode};
 use rustix::process::{DumpableBehavior, WaitOptions};
 use rustix::thread::{CapabilitiesSecureBits, CapabilitySet, CapabilitySets};
 
-use super::bounds::Bounds;
+use super::bounds::{self, Bounds};
 use super::bubblewrap;
 use super::landlock;
 use super::seccomp::{self, Allowed};
@@ -119,8 +119,14 @@ impl Orders {
             rustix::process::set_dumpable_behavior(traced_by_nobody)
                 .map_err(system("the process stays traceable"))?;
         }
+        // In a namespace of its own a program has a count of its own.
+        let others = if self.first {
+            0
+        } else {
+            bounds::processes_of_user()
+        };
         self.bounds
-            .apply()
+            .apply(others)
             .map_err(|error| format!("the bounds: {error}"))?;
         if !self.confined {
             return Ok(());

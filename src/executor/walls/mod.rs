@@ -3,7 +3,8 @@
 //! Two walls stand one in the other. The outer one is bubblewrap: namespaces of the program's own,
 //! in which only what its [`view`] names exists. The inner one is Landlock, which allows the same
 //! view by rules of the kernel, and which also stands where no namespaces can be had. With either
-//! comes a filter of system calls ([`seccomp`]), the loss of all privileges, and [`bounds`].
+//! comes a filter of system calls ([`seccomp`]), the loss of all privileges, and [`bounds`], which
+//! hold for all processes of a program together where there is a [`cgroup`].
 //!
 //! [`standing`] finds out which walls stand on this machine, [`bubblewrap`] composes the command of
 //! the outer wall, and [`entry`] is the process that puts the inner wall around itself and then
@@ -12,6 +13,7 @@
 
 pub mod bounds;
 pub mod bubblewrap;
+pub mod cgroup;
 pub mod entry;
 pub mod landlock;
 pub mod seccomp;

@@ -1,0 +1,159 @@
+//! Watches the disk while a program of a task runs: what the task takes, and what is left to all.
+//!
+//! The directory of the task is measured in steps of some milliseconds, one a tick, and the file
+//! system is asked at each tick. Whatever a program hides from the measurement, such as a file
+//! without a name, it cannot hide from the file system.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::executor::schedule::queue::StopReason;
+use crate::executor::store::measurement::{Closed, Measurement};
+use crate::limits::{TASK_DISK_REST_MS, TASK_DISK_STEP_MS, TASK_TICK_MS};
+
+/// Bounds on the disk, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DiskBounds {
+    /// What all files of a task may take together: its clone, homes, temporary files and logs.
+    pub task_bytes_max: u64,
+    /// What has to be free on the file system of the state directory, or no program runs.
+    pub free_bytes_min: u64,
+}
+
+impl DiskBounds {
+    /// Whether too little is free where a directory lies. What the system does not tell is enough.
+    pub fn is_full(self, dir: &Path) -> bool {
+        let found = rustix::fs::statvfs(dir);
+        found.is_ok_and(|found| {
+            let free = u128::from(found.f_bavail) * u128::from(found.f_frsize);
+            // A file system that has no size at all has no bound either.
+            found.f_blocks > 0 && free < u128::from(self.free_bytes_min)
+        })
+    }
+}
+
+/// The watch over one task while one of its programs runs.
+#[derive(Debug)]
+pub struct DiskWatch {
+    dir: PathBuf,
+    bounds: DiskBounds,
+    measurement: Measurement,
+    begun: Instant,
+    next: Instant,
+}
+
+impl DiskWatch {
+    /// Watches a directory from a time on.
+    pub fn new(dir: &Path, bounds: DiskBounds, now: Instant) -> Self {
+        Self {
+            dir: dir.to_owned(),
+            bounds,
+            measurement: Measurement::of(dir, Closed::Skipped),
+            begun: now,
+            next: now,
+        }
+    }
+
+    /// Looks, if it is time to: why the task is to end, if it is. One look takes some milliseconds
+    /// at most.
+    pub fn look(&mut self, now: Instant) -> Option<StopReason> {
+        if now < self.next {
+            return None;
+        }
+        self.next = now + Duration::from_millis(TASK_TICK_MS);
+        if self.bounds.is_full(&self.dir) {
+            return Some(StopReason::DiskFull);
+        }
+        let is_done = self.step(now);
+        if self.is_exceeded() {
+            return Some(StopReason::Disk);
+        }
+        if is_done {
+            // A large tree is measured as often as a small part of the time allows.
+            let took = now - self.begun;
+            self.next = now + took.max(Duration::from_millis(TASK_DISK_REST_MS));
+            self.begin(self.next);
+        }
+        None
+    }
+
+    /// Measures from the start to the end, when the program has ended. It gives up as soon as the
+    /// result is no longer wanted.
+    pub fn look_at_the_end(&mut self, is_wanted: impl Fn() -> bool) -> Option<StopReason> {
+        if self.bounds.is_full(&self.dir) {
+            return Some(StopReason::DiskFull);
+        }
+        self.begin(Instant::now());
+        let mut is_done = false;
+        while !is_done && !self.is_exceeded() && is_wanted() {
+            is_done = self.step(Instant::now());
+        }
+        self.is_exceeded().then_some(StopReason::Disk)
+    }
+
+    fn begin(&mut self, at: Instant) {
+        self.begun = at;
+        self.measurement = Measurement::of(&self.dir, Closed::Skipped);
+    }
+
+    fn step(&mut self, now: Instant) -> bool {
+        let until = now + Duration::from_millis(TASK_DISK_STEP_MS);
+        self.measurement.advance(until)
+    }
+
+    fn is_exceeded(&self) -> bool {
+        self.measurement.bytes() > self.bounds.task_bytes_max
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn a_task_over_its_bound_and_a_full_disk_are_two_reasons() {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::write(folder.path().join("file"), vec![1; 1 << 20]).expect("a file");
+        let watch = |task_bytes_max, free_bytes_min| {
+            let bounds = DiskBounds {
+                task_bytes_max,
+                free_bytes_min,
+            };
+            DiskWatch::new(folder.path(), bounds, Instant::now())
+        };
+        let now = Instant::now() + Duration::from_secs(1);
+        assert_eq!(watch(2 * MIB, 0).look(now), None);
+        assert_eq!(watch(MIB / 2, 0).look(now), Some(StopReason::Disk));
+        let full = Some(StopReason::DiskFull);
+        assert_eq!(watch(2 * MIB, u64::MAX).look(now), full);
+        assert_eq!(watch(2 * MIB, 0).look_at_the_end(|| true), None);
+        let exceeded = Some(StopReason::Disk);
+        assert_eq!(watch(MIB / 2, 0).look_at_the_end(|| true), exceeded);
+        assert_eq!(watch(MIB / 2, 0).look_at_the_end(|| false), None);
+        assert_eq!(watch(2 * MIB, u64::MAX).look_at_the_end(|| true), full);
+    }
+
+    #[test]
+    fn what_is_written_meanwhile_is_found_at_the_next_look() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let bounds = DiskBounds {
+            task_bytes_max: MIB,
+            free_bytes_min: 0,
+        };
+        let mut now = Instant::now();
+        let mut watch = DiskWatch::new(folder.path(), bounds, now);
+        assert_eq!(watch.look(now), None);
+        fs::write(folder.path().join("file"), vec![1; 2 << 20]).expect("a file");
+        let mut looks = 0;
+        while watch.look(now).is_none() {
+            now += Duration::from_millis(TASK_TICK_MS);
+            looks += 1;
+            assert!(looks < 100);
+        }
+        assert!(u64::from(looks as u32) * TASK_TICK_MS >= TASK_DISK_REST_MS);
+    }
+}

@@ -1,0 +1,230 @@
+//! What a result changes, and its way into the user's repository.
+
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::path::Path;
+
+use crate::executor::run::git::{Git, result_ref};
+use crate::executor::run::repo::Repo;
+use crate::task::id::TaskId;
+
+/// One file that was changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileChange {
+    /// Its path in the repository.
+    pub path: String,
+    /// Added, modified, deleted or type-changed: A, M, D or T.
+    pub status: String,
+    /// Lines that were added; none for a binary file.
+    pub added: Option<u64>,
+    /// Lines that were removed.
+    pub removed: Option<u64>,
+    /// The blob that holds the target, if it is a symbolic link now.
+    pub link: Option<String>,
+}
+
+impl Git<'_> {
+    /// What differs between two commits, file by file, and in a line.
+    pub fn changes(
+        &self,
+        git_dir: &Path,
+        base: &str,
+        head: &str,
+    ) -> Result<Vec<FileChange>, String> {
+        let diff = |what: &str| {
+            let mut command = self.command(git_dir, git_dir);
+            command
+                .args(DIFF)
+                .args([what, "-z", "--no-abbrev", "--end-of-options", base, head]);
+            Ok::<_, String>(String::from_utf8_lossy(&self.run(command)?).into_owned())
+        };
+        let numbers = diff("--numstat")?;
+        let numbers: Vec<&str> = numbers.split_terminator('\0').collect();
+        let kinds = diff("--raw")?;
+        let kinds: Vec<&str> = kinds.split_terminator('\0').collect();
+        let changes = kinds.chunks_exact(2).zip(numbers).map(|(kind, numbers)| {
+            // The modes and the blobs, each before and after, and the status.
+            let words: Vec<&str> = kind[0].split(' ').collect();
+            let word = |index: usize| words.get(index).copied().unwrap_or_default();
+            let mut numbers = numbers.split('\t').map(|number| number.parse().ok());
+            FileChange {
+                path: kind[1].to_owned(),
+                status: word(4).to_owned(),
+                added: numbers.next().flatten(),
+                removed: numbers.next().flatten(),
+                link: (word(1) == LINK_MODE).then(|| word(3).to_owned()),
+            }
+        });
+        Ok(changes.collect())
+    }
+
+    /// How much differs between two commits.
+    pub fn diffstat(&self, git_dir: &Path, base: &str, head: &str) -> Result<String, String> {
+        let mut command = self.command(git_dir, git_dir);
+        command
+            .args(DIFF)
+            .args(["--shortstat", "--end-of-options", base, head]);
+        Ok(String::from_utf8_lossy(&self.run(command)?)
+            .trim()
+            .to_owned())
+    }
+
+    /// Writes the difference between two commits into a file.
+    pub fn diff(&self, git_dir: &Path, base: &str, head: &str, to: &Path) -> Result<(), String> {
+        let new = to.with_extension("new");
+        let file = fs::File::create(&new).map_err(|error| error.to_string())?;
+        let mut command = self.command(git_dir, git_dir);
+        command
+            .args(DIFF)
+            .args(["-p", "--binary", "--full-index", "--end-of-options"]);
+        command.args([base, head]).stdout(file);
+        self.run(command)?;
+        fs::rename(&new, to).map_err(|error| error.to_string())
+    }
+
+    /// Symbolic links among changed files that lead out of the repository. All are asked for at
+    /// once, by a list in a file.
+    pub fn links_out(
+        &self,
+        git_dir: &Path,
+        changes: &[FileChange],
+        list: &Path,
+    ) -> Result<Vec<String>, String> {
+        let links = changes
+            .iter()
+            .filter_map(|change| Some((change.path.as_str(), change.link.as_deref()?)));
+        let (paths, mut blobs): (Vec<&str>, Vec<&str>) = links.unzip();
+        if paths.is_empty() {
+            return Ok(Vec::new());
+        }
+        blobs.push("");
+        let listed = fs::write(list, blobs.join("\n")).and_then(|()| fs::File::open(list));
+        let mut command = self.command(git_dir, git_dir);
+        command.args(["cat-file", "--batch"]);
+        command.stdin(listed.map_err(|error| error.to_string())?);
+        let blobs = self.run_cut(command)?.stdout;
+        let mut rest = blobs.as_slice();
+        // What is beyond the bound of the output is not known to stay inside.
+        let leads_out = |path: &&str| {
+            blob(&mut rest).is_none_or(|target| {
+                crate::executor::run::scope::leaves(path, &String::from_utf8_lossy(target))
+            })
+        };
+        let out = paths.into_iter().filter(leads_out);
+        Ok(out.map(str::to_owned).collect())
+    }
+
+    /// Packs what a result has and its base does not have, into a file.
+    pub fn pack(&self, git_dir: &Path, base: &str, head: &str, to: &Path) -> Result<(), String> {
+        let wanted = to.with_extension("wanted");
+        let said = |error: std::io::Error| error.to_string();
+        fs::write(&wanted, format!("{head}\n^{base}\n")).map_err(said)?;
+        let mut command = self.command(git_dir, git_dir);
+        command.args(["pack-objects", "--quiet", "--revs", "--stdout"]);
+        command.stdin(File::open(&wanted).map_err(said)?);
+        command.stdout(File::create(to).map_err(said)?);
+        self.run(command).map(drop)
+    }
+
+    /// Brings the objects of a result into the user's repository, and no ref to them. They are
+    /// looked at, but for submodules that are as they were.
+    pub fn unpack(&self, repo: &Repo, pack: &Path, same_modules: bool) -> Result<(), String> {
+        let mut file = File::open(pack).map_err(|error| error.to_string())?;
+        let unpacked = objects_in(&mut file).is_some_and(|objects| objects < LOOSE_OBJECTS_MAX);
+        let file = File::open(pack).map_err(|error| error.to_string())?;
+        let ignored: Vec<String> = MODULE_CHECKS
+            .iter()
+            .filter(|_| same_modules)
+            .map(|check| format!("{check}=ignore"))
+            .collect();
+        let strict = match ignored.is_empty() {
+            true => "--strict".to_owned(),
+            false => format!("--strict={}", ignored.join(",")),
+        };
+        let stand_in = self.stand_in(repo)?;
+        let mut command = stand_in.command(self);
+        match unpacked {
+            true => command.args(["unpack-objects", "-q", &strict]),
+            false => command.args(["index-pack", "--stdin", &strict]),
+        };
+        command.stdin(file);
+        self.run(command).map(drop)
+    }
+
+    /// Gives a result its ref in the user's repository, from when on it is delivered.
+    pub fn set_result(&self, repo: &Repo, id: TaskId, head: &str) -> Result<(), String> {
+        let stand_in = self.stand_in(repo)?;
+        let words = ["update-ref", &result_ref(id), head];
+        self.text(stand_in.command(self), &words).map(drop)
+    }
+
+    /// Takes the ref of a result away again.
+    pub fn remove_result(&self, repo: &Repo, id: TaskId) -> Result<(), String> {
+        let stand_in = self.stand_in(repo)?;
+        let words = ["update-ref", "-d", &result_ref(id)];
+        self.text(stand_in.command(self), &words).map(drop)
+    }
+}
+
+/// From how many objects on they stay in a pack, as git has it for what it fetches.
+const LOOSE_OBJECTS_MAX: u32 = 100;
+
+/// How many objects a pack has (gitformat-pack(5)).
+fn objects_in(pack: &mut File) -> Option<u32> {
+    let mut head = [0; 12];
+    pack.read_exact(&mut head).ok()?;
+    let (mark, count) = head.split_last_chunk::<4>()?;
+    mark.starts_with(b"PACK")
+        .then(|| u32::from_be_bytes(*count))
+}
+
+/// The first blob of what `git cat-file --batch` prints: a line that ends in its length, itself and
+/// LF. The rest is left.
+fn blob<'b>(printed: &mut &'b [u8]) -> Option<&'b [u8]> {
+    let (head, rest) = printed.split_at_checked(memchr::memchr(b'\n', printed)? + 1)?;
+    let bytes = head.rsplit(|byte| *byte == b' ').next()?.trim_ascii();
+    let bytes: usize = std::str::from_utf8(bytes).ok()?.parse().ok()?;
+    let (blob, rest) = rest.split_at_checked(bytes)?;
+    *printed = rest.get(1..)?;
+    Some(blob)
+}
+
+const LINK_MODE: &str = "120000";
+
+const DIFF: [&str; 7] = [
+    "diff-tree",
+    "-r",
+    "--no-renames",
+    "--no-ext-diff",
+    "--no-textconv",
+    "--no-color",
+    "--ignore-submodules=all",
+];
+
+/// What git looks at in a `.gitmodules`.
+const MODULE_CHECKS: [&str; 8] = [
+    "gitmodulesBlob",
+    "gitmodulesLarge",
+    "gitmodulesMissing",
+    "gitmodulesName",
+    "gitmodulesParse",
+    "gitmodulesPath",
+    "gitmodulesUpdate",
+    "gitmodulesUrl",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blobs_are_taken_one_by_one() {
+        let mut said = &b"aa blob 3\nx\ny\nbb blob 0\n\ncc blob 9\ncut"[..];
+        assert_eq!(blob(&mut said), Some(&b"x\ny"[..]));
+        assert_eq!(blob(&mut said), Some(&b""[..]));
+        assert_eq!(blob(&mut said), None);
+        for odd in ["", "dd missing\n", "blob\n", "blob 1\na"] {
+            assert_eq!(blob(&mut odd.as_bytes()), None, "{odd:?}");
+        }
+    }
+}

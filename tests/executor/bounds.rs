@@ -1,0 +1,153 @@
+//! What a task may use up, and what is said of a task that has used up more.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rocco::internals::executor::walls::cgroup::Cgroups;
+use serde_json::json;
+
+use super::bench::{Bench, task_with};
+
+/// Far less than what a task that is not ended takes.
+const SOON: Duration = Duration::from_secs(30);
+
+/// Attack 16: nothing bounded the disk.
+#[test]
+fn a_task_that_fills_the_disk_is_ended_and_its_files_are_removed() {
+    let bench = Bench::new("disk");
+    let mut executor = bench.child(&["--disk", "20"]);
+    let fill = "head -c 30000000 /dev/zero";
+    for goal in [
+        format!("sh {fill} > big"),
+        format!("sh {fill} > $HOME/big; sleep 3600"),
+        format!("sh {fill} > $TMPDIR/big; sleep 3600"),
+        "sh mkdir d && cd d && for i in 1 2 3; do head -c 9000000 /dev/zero > $i; \
+         ln $i ../$i; done; sleep 3600"
+            .into(),
+    ] {
+        let started = Instant::now();
+        let id = executor.start(&bench.repo, &goal);
+        let record = executor.record(&id);
+        assert_eq!(record["error"]["code"], "disk_exceeded", "{goal}: {record}");
+        assert_eq!(record["outcome"], "failed", "{record}");
+        assert!(started.elapsed() < SOON, "{goal}");
+        for name in ["work", "home", "tmp", "git"] {
+            assert!(!bench.task_dir(&id).join(name).exists(), "{goal}: {name}");
+        }
+    }
+    executor.close();
+}
+
+#[test]
+fn what_takes_no_block_counts_for_nothing() {
+    let bench = Bench::new("sparse");
+    let mut executor = bench.child(&["--disk", "20", "--file-size", "1000000"]);
+    let goal = "sh truncate -s 100G $HOME/sparse; sleep 1.2\nwrite a.txt new";
+    let record = executor.done(task_with(&bench.repo, goal, json!({})));
+    assert_eq!(record["outcome"], "succeeded", "{record}");
+    executor.close();
+}
+
+#[test]
+fn on_a_full_disk_no_program_is_started() {
+    let bench = Bench::new("full");
+    let mut executor = bench.child(&["--disk-free", "1073741824"]);
+    let goal = format!("say {} >> {}", "x", bench.show("agent.pids"));
+    let record = executor.done(task_with(&bench.repo, &goal, json!({})));
+    assert_eq!(record["error"]["code"], "disk_full", "{record}");
+    assert!(record["agent"].is_null(), "{record}");
+    executor.close();
+}
+
+/// A gate may not do what an agent may not.
+#[test]
+fn a_gate_that_fills_the_disk_ends_its_task() {
+    let bench = Bench::new("gate-disk");
+    let mut executor = bench.child(&["--disk", "20"]);
+    let acceptance = json!({"acceptance": ["gate:fills"]});
+    let record = executor.done(task_with(&bench.repo, "write a.txt new", acceptance));
+    assert_eq!(record["error"]["code"], "disk_exceeded", "{record}");
+    assert!(record["ref"].is_string(), "{record}");
+    executor.close();
+}
+
+#[test]
+fn the_record_and_hello_say_over_what_each_bound_is_counted() {
+    let bench = Bench::new("reach");
+    let mut executor = bench.child(&[]);
+    let is_root = rustix::process::geteuid().is_root();
+    let (each, processes) = if is_root {
+        ("none", "none")
+    } else {
+        ("process", "user")
+    };
+    let wanted = json!({"memory": each, "processes": processes, "open_files": each,
+                        "file_size": each, "disk": "task"});
+    let hello = executor.call("hello", json!({"protocol": "rocco-exec/1"}));
+    assert_eq!(hello["result"]["bounds"], wanted, "{hello}");
+    let record = executor.done(task_with(&bench.repo, "write a.txt new", json!({})));
+    assert_eq!(record["bounds"], wanted, "{record}");
+    executor.close();
+}
+
+/// A program without a sandbox could open the pipes of its guard by /proc, and report in its place.
+#[test]
+fn the_pipes_of_a_guard_are_not_open_to_its_program() {
+    if rustix::process::geteuid().is_root() {
+        return crate::support::skip::leave_out("STRANGER", "root opens everything");
+    }
+    let bench = Bench::new("guard-pipes");
+    let mut executor = bench.child(&[]);
+    let goal = "sh guard=$(cut -d' ' -f4 /proc/$PPID/stat); grep -a -c executor-guard \
+                /proc/$guard/cmdline; ls /proc/$guard/fd || echo closed\nwrite a.txt new";
+    let id = executor.start(&bench.repo, goal);
+    let record = executor.record(&id);
+    assert_eq!(record["outcome"], "succeeded", "{record}");
+    let log = executor.part(&id, "log");
+    assert!(
+        log.contains("closed") && log.lines().any(|line| line == "1"),
+        "{log}"
+    );
+    executor.close();
+}
+
+/// Chains of processes, each of which starts the next one and ends, for 20 seconds at most.
+const CHAINS: &str = "
+import os, time
+end = time.monotonic() + 20
+for _ in range(4):
+    if os.fork() == 0:
+        os.setsid()
+        while time.monotonic() < end:
+            if os.fork():
+                os._exit(0)
+        os._exit(0)
+";
+
+/// Attack 21: chains of processes outran those who looked for them. A control group ends them.
+#[test]
+fn processes_that_fork_faster_than_they_are_found_end_with_their_program() {
+    if Cgroups::of_this_process().is_none() {
+        return crate::support::skip::leave_out("CGROUP", "no control group can be made here");
+    }
+    let bench = Bench::new("chains");
+    let script = bench.path("chains.py");
+    std::fs::write(&script, CHAINS).unwrap();
+    let mut executor = bench.child(&[]);
+    let goal = format!("sh python3 {}\nwrite a.txt new", script.display());
+    let record = executor.done(task_with(&bench.repo, &goal, json!({})));
+    assert_eq!(record["outcome"], "succeeded", "{record}");
+    assert_eq!(running(&script), 0, "{record}");
+    executor.close();
+}
+
+/// How many processes run that name a file on their command line.
+fn running(file: &Path) -> usize {
+    let name = file.to_str().unwrap();
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let lines = processes.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+    let texts = lines.map(|line| String::from_utf8_lossy(&line).into_owned());
+    texts
+        .filter(|line| line.contains(name) && line.starts_with("python3"))
+        .count()
+}

@@ -437,3 +437,93 @@ fn no_detour_leads_out_of_the_allowed_repositories() {
     let mut executor = bench.child(&["--allow-repo", from]);
     done(&mut executor, &linked, "write a.txt right");
 }
+
+/// Five thousand paths of 3,600 bytes, of which git prints more than is read.
+const LONG_NAMES: &str = "import os\n\
+    for part in range(15): os.mkdir(chr(97 + part) * 230); os.chdir(chr(97 + part) * 230)\n\
+    for number in range(5000): open(str(number).zfill(100), \"w\").close()";
+
+/// Attack 19: a task failed since the executor could not say what its result was, and the result was
+/// in the repository all the same.
+#[test]
+fn a_task_that_its_executor_could_not_do_leaves_no_ref() {
+    let bench = Bench::new("taken-back");
+    let names = bench.path("names.py");
+    fs::write(&names, LONG_NAMES).unwrap();
+    let mut executor = bench.child(&[]);
+    let long = format!("sh python3 {}", names.display());
+    for (goal, code, part) in [
+        (long.as_str(), "result_failed", "printed more than"),
+        ("sh mkdir ../diff.new", "result_failed", "directory"),
+        ("sh mkdir -p ../diff.patch/x", "result_failed", "directory"),
+        ("sh mkdir ../gates", "gates_failed", "directory"),
+    ] {
+        let goal = format!("write a.txt right\n{goal}");
+        let members = json!({"acceptance": ["gate:holds"]});
+        let record = executor.done(task_with(&bench.repo, &goal, members));
+        let (error, refs) = (
+            &record["error"],
+            git(&bench.repo, &["for-each-ref", "refs/rocco"]),
+        );
+        let refs = refs
+            .lines()
+            .filter(|line| !line.contains("refs/rocco/base/"));
+        assert_eq!(error["code"], code, "{goal}: {record}");
+        assert!(
+            error["message"].as_str().unwrap().contains(part),
+            "{goal}: {error}"
+        );
+        assert_eq!(record["ref"], json!(null), "{goal}: {record}");
+        assert_eq!(refs.collect::<Vec<_>>(), [""; 0], "{goal}");
+        let work = record["warnings"].to_string();
+        assert!(work.contains("has left is in"), "{goal}: {work}");
+    }
+}
+
+/// Attack 22: without a sandbox an agent wrote where the executor's git would read, and its hooks ran
+/// in the next task.
+#[test]
+fn what_an_agent_puts_into_the_state_is_not_read_by_git() {
+    let bench = Bench::new("state");
+    let run = bench.path("run");
+    tracer(&bench, &run);
+    let config = format!(
+        "[filter \"x\"]\nclean = {0}\nsmudge = {0}\n[core]\nfsmonitor = {0}\nhooksPath = {1}\n",
+        run.display(),
+        bench.root.display()
+    );
+    for hook in HOOKS {
+        tracer(&bench, &bench.path(hook));
+    }
+    fs::write(bench.path("config"), config).unwrap();
+    fs::write(bench.repo.join(".gitattributes"), "* filter=x\n").unwrap();
+    git(&bench.repo, &["add", "."]);
+    git(&bench.repo, &["commit", "-q", "-m", "attributes"]);
+    let evil = bench.path("evil");
+    git(
+        &bench.root,
+        &["init", "-q", "--bare", evil.to_str().unwrap()],
+    );
+    fs::copy(bench.path("config"), evil.join("config")).unwrap();
+    let (root, mut executor) = (bench.root.display(), bench.child(&[]));
+    for goal in [
+        format!("sh cp {root}/config ../../../gitconfig"),
+        format!("sh cp -r {root}/evil ../git"),
+        format!("sh mkdir ../git; echo {root}/evil > ../git/commondir"),
+        format!("sh for i in $(seq 1 200); do cp -r {root}/evil ../../../git/$i; done"),
+        format!(
+            "sh for i in $(seq 200 400); do mkdir ../../../git/$i; \
+                 echo {root}/evil > ../../../git/$i/commondir; done"
+        ),
+        format!("sh cp {root}/config .git/config; cp {root}/post-checkout .git/hooks-"),
+    ] {
+        let goal = format!("write a.txt right\n{goal}; true");
+        for goal in [goal.as_str(), "write a.txt right\nwrite c.txt new"] {
+            let members = json!({"acceptance": ["gate:holds"]});
+            let record = executor.done(task_with(&bench.repo, goal, members));
+            assert_eq!(record["outcome"], "succeeded", "{goal}: {record}");
+        }
+        let traces = fs::read_to_string(bench.path("traces")).unwrap_or_default();
+        assert!(traces.is_empty(), "{goal}: {traces}");
+    }
+}

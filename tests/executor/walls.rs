@@ -85,8 +85,8 @@ fn a_kept_clone_runs_nothing_of_the_agents() {
     }
 }
 
-/// A directory is a repository without any `.git` as well: a bare one, or one that names another for
-/// its objects. Git runs what it configures where somebody stands in it.
+/// A directory is a repository without any `.git` as well: a bare one, or one that names another
+/// for its objects. Git runs what it configures where somebody stands in it.
 #[test]
 fn no_directory_of_a_kept_clone_is_a_repository_by_itself() {
     let bench = Bench::new("bare");

@@ -100,22 +100,20 @@ impl Git<'_> {
 
     /// Runs a command of git and takes all that it prints.
     pub(super) fn run(&self, command: Command) -> Result<Vec<u8>, String> {
+        let what = name_of(&command);
         let output = self.run_cut(command)?;
         match output.is_cut {
             false => Ok(output.stdout),
             true => Err(format!(
-                "git printed more than {GIT_OUTPUT_BYTES_MAX} bytes: the repository is too large"
+                "git {what} printed more than {GIT_OUTPUT_BYTES_MAX} bytes, which is all that is \
+                 read: there are too many paths, or too long ones"
             )),
         }
     }
 
     /// Runs a command of git and takes the start of what it prints.
     pub(super) fn run_cut(&self, mut command: Command) -> Result<CommandOutput, String> {
-        let what = command.get_args().skip(QUIET.len()).find_map(|word| {
-            let word = word.to_str()?;
-            (!word.starts_with('-') && !word.contains(['/', '='])).then(|| word.to_owned())
-        });
-        let what = what.unwrap_or_default();
+        let what = name_of(&command);
         let own = Instant::now() + Duration::from_secs(GIT_TIMEOUT_S);
         let bounds = CommandBounds {
             until: self.until.map_or(own, |until| until.min(own)),
@@ -176,6 +174,14 @@ impl Git<'_> {
         let listed = self.run(command);
         settings.take_in(&listed.map_err(|what| format!("has a configuration of its own: {what}"))?)
     }
+}
+
+/// Which command of git it is, for people.
+fn name_of(command: &Command) -> String {
+    let words = command.get_args().skip(QUIET.len());
+    let mut words = words.filter_map(std::ffi::OsStr::to_str);
+    let name = words.find(|word| !word.starts_with('-') && !word.contains(['/', '=']));
+    name.unwrap_or_default().to_owned()
 }
 
 /// What git gets of an environment: neither a configuration of the user's nor one of the system,

@@ -116,12 +116,16 @@ impl<'s> Job<'s> {
             return;
         }
         // What an agent did that ran out of time is collected all the same.
-        if let Err(what) = self.collect() {
+        let collected = self.collect();
+        let is_lost = collected.is_err();
+        if let Err(what) = collected {
             self.fail("result_failed", what);
-            self.tell_where_the_work_is();
         }
         if !self.is_stopped() && self.findings.before_gates().is_none() {
             self.run_gates();
+        }
+        if is_lost || self.findings.fault.is_some() {
+            self.tell_where_the_work_is();
         }
     }
 

@@ -11,6 +11,7 @@ use crate::executor::run::repo::Repo;
 use crate::executor::run::repo_files;
 use crate::executor::run::repo_settings::Settings;
 use crate::executor::run::stand_in;
+use crate::executor::store::removal::remove_tree;
 
 /// The index by which the files of an agent are taken in.
 const INDEX: &str = "rocco-index";
@@ -59,8 +60,10 @@ impl Lender {
         })
     }
 
-    /// Makes a git directory that borrows, with this as its HEAD.
+    /// Makes a git directory that borrows, with this as its HEAD. What somebody has put in its place
+    /// goes.
     fn lend_to(&self, git_dir: &Path, head: &str, config: &str) -> io::Result<()> {
+        remove_tree(git_dir)?;
         for folder in ["objects/info", "objects/pack", "refs/heads"] {
             fs::create_dir_all(git_dir.join(folder))?;
         }
@@ -173,8 +176,8 @@ impl Git<'_> {
         Ok(Some(head))
     }
 
-    /// Makes a git directory that of a directory of files, which then differ from a commit by what
-    /// was done to them.
+    /// Gives a directory of files a new git directory, with the objects and the index of one that
+    /// took the files in. They then differ from a commit by what was done to them.
     pub fn keep_as_clone(
         &self,
         lender: &Lender,
@@ -182,15 +185,23 @@ impl Git<'_> {
         files: &Path,
         base: &str,
     ) -> Result<(), String> {
-        let index = git_dir.join(INDEX);
-        let kept = fs::write(git_dir.join("HEAD"), format!("{base}\n"))
-            .and_then(|()| fs::write(git_dir.join("config"), lender.config(false)))
-            .and_then(|()| match index.exists() {
-                true => fs::rename(&index, git_dir.join("index")),
-                false => Ok(()),
-            })
-            .and_then(|()| fs::rename(git_dir, files.join(".git")));
-        kept.map_err(|error| format!("{}: {error}", files.display()))
+        let kept = files.join(".git");
+        let made = lender
+            .lend_to(&kept, base, &lender.config(false))
+            .and_then(|()| remove_tree(&kept.join("objects")))
+            .and_then(|()| fs::create_dir(kept.join("refs/rocco")));
+        let moves = [
+            ("objects", "objects"),
+            (INDEX, "index"),
+            (RESULT_REF, RESULT_REF),
+        ];
+        let moved = made.and_then(|()| {
+            let found = moves.iter().filter(|(from, _)| git_dir.join(from).exists());
+            found
+                .into_iter()
+                .try_for_each(|(from, to)| fs::rename(git_dir.join(from), kept.join(to)))
+        });
+        moved.map_err(|error| format!("{}: {error}", files.display()))
     }
 }
 

@@ -55,6 +55,7 @@ impl<'r> StandIn<'r> {
             git_dir,
             repo,
         };
+        remove_tree(&stand_in.path)?;
         let mut folders = DirBuilder::new();
         folders
             .recursive(true)

@@ -76,9 +76,9 @@ pub fn disarm(work: &Path) -> io::Result<()> {
     disarmed
 }
 
-/// Removes what is called `.git`, in any case, from a tree of directories, and has no directory be a
-/// git directory by itself, as a bare repository is. Git knows one by its HEAD, which keeps what it
-/// has under another name.
+/// Removes what is called `.git`, in any case, from a tree of directories, and has no directory be
+/// a git directory by itself, as a bare repository is. Git knows one by its HEAD, which keeps what
+/// it has under another name.
 fn remove_repositories(work: &Path) -> io::Result<()> {
     let mut folders = vec![work.to_owned()];
     while let Some(folder) = folders.pop() {

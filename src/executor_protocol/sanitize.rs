@@ -140,7 +140,7 @@ impl Kind {
 /// Whether a character steers a terminal, reorders what stands around it, or shows nothing: the
 /// control and format characters, the separators of lines and paragraphs, and those that Unicode
 /// has ignored by default (Unicode 17, DerivedCoreProperties, Default_Ignorable_Code_Point).
-fn cannot_be_seen(character: char) -> bool {
+pub fn cannot_be_seen(character: char) -> bool {
     character.is_control()
         || matches!(
             character,

@@ -465,7 +465,8 @@ fn a_person_sees_the_tasks_in_short_or_as_json() {
     assert_eq!(whole["record"]["outcome"], "succeeded");
     assert_eq!(whole["task"]["goal"], goal);
     assert_eq!(said(&["diff", &id]), executor.part(&id, "diff"));
-    assert!(said(&["log", &id]).contains("red"));
+    let log = said(&["log", &id]);
+    assert!(log.contains("red"), "{log:?}");
     let unknown = bench.task(&["show", "tsk_ZZZ"]);
     assert_eq!(unknown.status.code(), Some(1));
     assert_eq!(

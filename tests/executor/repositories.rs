@@ -443,8 +443,8 @@ const LONG_NAMES: &str = "import os\n\
     for part in range(15): os.mkdir(chr(97 + part) * 230); os.chdir(chr(97 + part) * 230)\n\
     for number in range(5000): open(str(number).zfill(100), \"w\").close()";
 
-/// Attack 19: a task failed since the executor could not say what its result was, and the result was
-/// in the repository all the same.
+/// Attack 19: a task failed since the executor could not say what its result was, and the result
+/// was in the repository all the same.
 #[test]
 fn a_task_that_its_executor_could_not_do_leaves_no_ref() {
     let bench = Bench::new("taken-back");
@@ -480,8 +480,8 @@ fn a_task_that_its_executor_could_not_do_leaves_no_ref() {
     }
 }
 
-/// Attack 22: without a sandbox an agent wrote where the executor's git would read, and its hooks ran
-/// in the next task.
+/// Attack 22: without a sandbox an agent wrote where the executor's git would read, and its hooks
+/// ran in the next task.
 #[test]
 fn what_an_agent_puts_into_the_state_is_not_read_by_git() {
     let bench = Bench::new("state");

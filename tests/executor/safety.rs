@@ -313,6 +313,49 @@ fn what_an_agent_prints_cannot_steer_a_terminal() {
     );
 }
 
+/// What is a terminal and what is coloured are two questions, and a pipe may lead to a terminal.
+#[test]
+fn rocco_task_shows_nothing_that_steers_a_terminal() {
+    let bench = Bench::new("shown");
+    let mut executor = bench.child(&[]);
+    let steers = "\u{1b}]0;owned\u{7}\u{1b}[2J\u{202e}\u{e0041}\u{9b}31m";
+    let goal = format!("say {steers}\nwrite a.txt {steers}\nwrite {steers} x");
+    let id = executor.start(&bench.repo, &goal);
+    assert_eq!(executor.record(&id)["outcome"], "succeeded");
+    let hidden = ['\u{1b}', '\u{7}', '\u{202e}', '\u{e0041}', '\u{9b}'];
+    let id = id.as_str();
+    for words in [
+        &["log", id][..],
+        &["diff", id],
+        &["show", id],
+        &["list"],
+        &["show", id, "--json"],
+        &["list", "--json"],
+    ] {
+        let said = String::from_utf8(bench.task(words).stdout).unwrap();
+        assert!(said.contains("owned"), "{words:?}: {said:?}");
+        assert!(!said.contains(hidden), "{words:?}: {said:?}");
+        // The colours of a state are rocco's own, and there are none here.
+        let on_terminal = on_a_terminal(&bench, words);
+        assert!(on_terminal.contains("owned"), "{words:?}: {on_terminal:?}");
+        assert!(!on_terminal.contains(hidden), "{words:?}: {on_terminal:?}");
+    }
+    let raw = bench.task(&["log", id, "--raw"]).stdout;
+    assert!(String::from_utf8(raw).unwrap().contains(steers));
+    assert!(!on_a_terminal(&bench, &["log", id, "--raw"]).contains(hidden));
+}
+
+/// What `rocco task` prints on a terminal without colours.
+fn on_a_terminal(bench: &Bench, words: &[&str]) -> String {
+    let rocco = env!("CARGO_BIN_EXE_rocco");
+    let state = bench.show("state");
+    let line = format!("{rocco} task --state {state} {}", words.join(" "));
+    let mut command = Command::new("script");
+    command.args(["-qec", &line, "/dev/null"]);
+    command.env("NO_COLOR", "1").stdin(Stdio::null());
+    String::from_utf8(output(&mut command).stdout).unwrap()
+}
+
 #[test]
 fn the_sandbox_keeps_an_agent_in_its_clone_and_a_gate_off_the_network() {
     if !sandbox_works() {

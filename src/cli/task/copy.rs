@@ -1,4 +1,4 @@
-//! `rocco task log` and `rocco task diff`: a file of a task as it is.
+//! `rocco task log` and `rocco task diff`: a file of a task.
 
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write};
@@ -10,7 +10,8 @@ use crate::limits::EXECUTOR_LINE_BYTES_MAX;
 
 use super::text::{OutputFormat, unreadable};
 
-/// Prints a file of a task. Nothing that would steer a terminal goes to one.
+/// Prints a file of a task. What would steer a terminal is an escape also where the output is
+/// something else, which may lead to a terminal.
 pub(super) fn copy(
     path: &Path,
     format: OutputFormat,
@@ -29,9 +30,9 @@ pub(super) fn copy(
             .read_until(b'\n', &mut line);
         match part {
             Ok(0) => return Ok(ExitCode::SUCCESS),
-            Ok(_) if format.terminal => {
+            Ok(_) if !format.raw => {
                 let text = String::from_utf8_lossy(&line);
-                write!(out, "{}", Sanitized::new(&text, text.len()))?;
+                write!(out, "{}", Sanitized::new(&text, usize::MAX))?;
             }
             Ok(_) => out.write_all(&line)?,
             Err(error) => return Ok(unreadable(path, &error)),

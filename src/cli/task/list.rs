@@ -8,7 +8,7 @@ use crate::executor::store::state_dir::{StateDir, damaged_task};
 use crate::executor::{clock, json};
 use crate::executor_protocol::sanitize::Sanitized;
 
-use super::text::{OutputFormat, coloured, unreadable};
+use super::text::{OutputFormat, coloured, unreadable, visible_json};
 
 const GOAL_CHARACTERS_MAX: usize = 60;
 
@@ -39,14 +39,14 @@ pub(super) fn list(
             writeln!(
                 out,
                 "{}",
-                json::object(|object| {
+                visible_json(&json::object(|object| {
                     object.formatted("task_id", format_args!("{}", found.task.id));
                     object.string("state", state_dir.state_of(found).name());
                     object.string("created_at", &clock::stamp(found.task.created_ms));
                     object.string("updated_at", &clock::stamp(found.at_ms));
                     object.string("repo", &found.task.content.repo);
                     object.string("goal", &found.task.content.goal);
-                })
+                }))
             )?;
         }
         return Ok(code);

@@ -57,18 +57,29 @@ pub(super) fn command() -> Command {
                 "log",
                 "what its agent says",
                 "rocco task log shows what the agent of a task says.",
-            ),
+            )
+            .arg(raw()),
             of_one(
                 "diff",
                 "what it changed",
                 "rocco task diff shows what a task changed.",
-            ),
+            )
+            .arg(raw()),
             of_one(
                 "cancel",
                 "end it",
                 "rocco task cancel ends a task, and waits for its end.",
             ),
         ])
+}
+
+fn raw() -> Arg {
+    let help = "for programs: every byte as it is, where the output is not a terminal; without this \
+                option, characters that steer a terminal or cannot be seen are shown as escapes";
+    Arg::new("raw")
+        .long("raw")
+        .action(ArgAction::SetTrue)
+        .help(help)
 }
 
 fn of_one(name: &'static str, about: &'static str, text: &'static str) -> Command {
@@ -84,7 +95,8 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, String> {
     let mut out = io::stdout().lock();
     let format = OutputFormat {
         json: matches.get_flag("json"),
-        terminal: out.is_terminal() && env::var_os("NO_COLOR").is_none(),
+        colours: out.is_terminal() && env::var_os("NO_COLOR").is_none(),
+        raw: !out.is_terminal() && matches!(matches.try_get_one("raw"), Ok(Some(true))),
     };
     let shown = if command == "list" {
         list::list(&state_dir, format, &mut out)

@@ -8,7 +8,7 @@ use crate::executor_protocol::sanitize::Sanitized;
 use crate::wire::json::{Object, Value};
 use crate::wire::writer::start_of;
 
-use super::text::{OutputFormat, coloured};
+use super::text::{OutputFormat, coloured, visible_json};
 
 /// Shows a task, and its record if the task has ended.
 pub(super) fn show(
@@ -25,12 +25,12 @@ pub(super) fn show(
         return writeln!(
             out,
             "{}",
-            json::object(|object| {
+            visible_json(&json::object(|object| {
                 object.raw("task", task.to_json().trim_end());
                 object.string("state", state.name());
                 object.string("updated_at", &clock::stamp(found.at_ms));
                 object.raw("record", record.as_deref().unwrap_or("null"));
-            })
+            }))
         );
     }
     let mut row = |name: &str, text: &str| row(out, name, text);
@@ -38,9 +38,9 @@ pub(super) fn show(
     row("state", &coloured(state, format, 0))?;
     row("created", &clock::stamp(task.created_ms))?;
     row("updated", &clock::stamp(found.at_ms))?;
-    row("repository", &plain(&task.content.repo))?;
+    row("repository", &name(&task.content.repo))?;
     row("goal", &plain(start_of(&task.content.goal, 4096)))?;
-    let files = task.content.files.iter().flatten().map(|file| plain(file));
+    let files = task.content.files.iter().flatten().map(|file| name(file));
     row("scope", &files.collect::<Vec<_>>().join("\n"))?;
     let words = task.content.acceptance.iter().map(|word| plain(word));
     row("acceptance", &words.collect::<Vec<_>>().join("\n"))?;
@@ -48,11 +48,16 @@ pub(super) fn show(
     for (name, text) in rows.unwrap_or_default() {
         row(name, &text)?;
     }
-    row("directory", &dir.to_string_lossy())
+    row("directory", &name(&dir.to_string_lossy()))
 }
 
 fn plain(text: &str) -> String {
-    Sanitized::new(text.trim_end(), text.len()).to_string()
+    Sanitized::new(text.trim_end(), usize::MAX).to_string()
+}
+
+/// A name on one line, which looks like no other.
+fn name(text: &str) -> String {
+    Sanitized::name(text, usize::MAX).to_string()
 }
 
 /// A name and its text, whose further lines stand below the first.
@@ -87,15 +92,19 @@ fn rows_of(record: Object<'_>) -> Vec<(&'static str, String)> {
     };
     let gates = list("gates").filter_map(|gate| gate.as_object()).map(gate);
     rows.push(("gates", gates.collect::<Vec<_>>().join("\n")));
-    for (name, member) in [("out of scope", "out_of_scope"), ("warnings", "warnings")] {
-        let texts = list(member).filter_map(|text| text.as_str().map(plain));
-        rows.push((name, texts.collect::<Vec<_>>().join("\n")));
+    let shown: [(&str, &str, fn(&str) -> String); 2] = [
+        ("out of scope", "out_of_scope", name),
+        ("warnings", "warnings", plain),
+    ];
+    for (title, member, show) in shown {
+        let texts = list(member).filter_map(|text| text.as_str().map(show));
+        rows.push((title, texts.collect::<Vec<_>>().join("\n")));
     }
     rows
 }
 
 fn gate(gate: Object<'_>) -> String {
-    let name = plain(json::text(gate, "name").unwrap_or_default());
+    let name = name(json::text(gate, "name").unwrap_or_default());
     let passed = matches!(gate.get("passed"), Some(Value::Bool(true)));
     let number = |object: Object<'_>, name| json::unsigned(object, name).unwrap_or(0);
     let tests = gate.get("tests").and_then(|tests| tests.as_object());

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use crate::executor::daemon::warn;
+use crate::executor_protocol::sanitize::cannot_be_seen;
 use crate::executor_protocol::state::{Outcome, TaskState};
 
 /// How an answer is shown.
@@ -12,8 +13,10 @@ use crate::executor_protocol::state::{Outcome, TaskState};
 pub(super) struct OutputFormat {
     /// As JSON, for scripts.
     pub json: bool,
-    /// To a terminal: with colours, and without what would steer it.
-    pub terminal: bool,
+    /// With colours.
+    pub colours: bool,
+    /// Every byte of a file as it is: for a program, and never for a terminal.
+    pub raw: bool,
 }
 
 /// A state, padded to a width, and in its colour on a terminal.
@@ -26,15 +29,47 @@ pub(super) fn coloured(state: TaskState, format: OutputFormat, width: usize) -> 
         TaskState::Ended(Outcome::Cancelled) => return padded,
         _ => "36",
     };
-    if format.terminal {
+    if format.colours {
         format!("\u{1b}[{colour}m{padded}\u{1b}[0m")
     } else {
         padded
     }
 }
 
+/// JSON whose texts hold no character that steers a terminal or cannot be seen: each of them is an
+/// escape of JSON, which a script reads as the same text.
+pub(super) fn visible_json(line: &str) -> String {
+    let mut visible = String::with_capacity(line.len());
+    for character in line.chars() {
+        if !cannot_be_seen(character) {
+            visible.push(character);
+            continue;
+        }
+        let mut units = [0; 2];
+        for unit in character.encode_utf16(&mut units) {
+            visible += &format!("\\u{unit:04x}");
+        }
+    }
+    visible
+}
+
 /// Says that something cannot be read.
 pub(super) fn unreadable(path: &Path, error: &io::Error) -> ExitCode {
     warn(&format!("{} cannot be read: {error}", path.display()));
     ExitCode::FAILURE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_is_shown_without_what_steers_a_terminal() {
+        let text = "a\u{202E}\u{9B}\u{E0041}\u{7F}\u{1F600}b";
+        let line = format!("{{\"goal\":\"{text}\"}}");
+        let visible = visible_json(&line);
+        assert!(!visible.contains(cannot_be_seen), "{visible:?}");
+        let read: serde_json::Value = serde_json::from_str(&visible).unwrap();
+        assert_eq!(read["goal"], text);
+    }
 }

@@ -60,8 +60,8 @@ impl Lender {
         })
     }
 
-    /// Makes a git directory that borrows, with this as its HEAD. What somebody has put in its place
-    /// goes.
+    /// Makes a git directory that borrows, with this as its HEAD. What somebody has put in its
+    /// place goes.
     fn lend_to(&self, git_dir: &Path, head: &str, config: &str) -> io::Result<()> {
         remove_tree(git_dir)?;
         for folder in ["objects/info", "objects/pack", "refs/heads"] {

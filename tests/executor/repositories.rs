@@ -363,12 +363,8 @@ fn repositories_of_every_form_are_worked_in() {
         let record = done(&mut executor, &repo, "write a.txt right");
         let name = repo.display();
         assert_eq!(record["base_commit"], head.as_str(), "{name}");
-        assert_eq!(
-            record["warnings"],
-            json!(["the task ran without a sandbox, which was switched \
-            off: its programs could do all that you can"]),
-            "{name}"
-        );
+        let warnings = record["warnings"].to_string();
+        assert!(!warnings.contains("working tree"), "{name}: {warnings}");
         let result = record["ref"].as_str().unwrap();
         assert_eq!(
             git(&repo, &["show", &format!("{result}:a.txt")]),

@@ -92,14 +92,12 @@ fn rows_of(record: Object<'_>) -> Vec<(&'static str, String)> {
     };
     let gates = list("gates").filter_map(|gate| gate.as_object()).map(gate);
     rows.push(("gates", gates.collect::<Vec<_>>().join("\n")));
-    let shown: [(&str, &str, fn(&str) -> String); 2] = [
-        ("out of scope", "out_of_scope", name),
-        ("warnings", "warnings", plain),
-    ];
-    for (title, member, show) in shown {
+    let texts = |member, show: fn(&str) -> String| {
         let texts = list(member).filter_map(|text| text.as_str().map(show));
-        rows.push((title, texts.collect::<Vec<_>>().join("\n")));
-    }
+        texts.collect::<Vec<_>>().join("\n")
+    };
+    rows.push(("out of scope", texts("out_of_scope", name)));
+    rows.push(("warnings", texts("warnings", plain)));
     rows
 }
 

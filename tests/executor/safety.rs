@@ -167,7 +167,8 @@ fn a_task_cannot_submit_a_task_whatever_it_says() {
 #[test]
 fn whoever_cannot_be_placed_has_no_say_in_tasks() {
     let bench = Bench::new("placed");
-    let _daemon = bench.daemon(&[]);
+    // The longest line is longer than the processes that a task may have without this.
+    let _daemon = bench.daemon(&["--processes", "4096"]);
     let mut front = bench.front();
     let socket = bench.socket().display().to_string();
     for (goal, tries) in [

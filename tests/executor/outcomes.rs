@@ -209,7 +209,7 @@ fn gates_leave_evidence() {
     assert!(gate["tail"].as_str().unwrap().contains("Ran 1 test"));
     let warnings = record["warnings"].to_string();
     assert!(
-        warnings.contains("touchy runs what the task changed: src/b.txt"),
+        warnings.contains("touchy runs what the task changed: a.txt, src/b.txt"),
         "{warnings}"
     );
     let text = executor.part(&id, "gates");
@@ -386,6 +386,33 @@ fn changes_outside_of_the_scope_are_told_or_fail() {
     assert_eq!(record["error"]["code"], "out_of_scope", "{record}");
     assert_eq!(record["out_of_scope"], json!(["a.txt"]));
     assert_eq!(strict.done(task(json!(["."])))["outcome"], "succeeded");
+}
+
+/// A `unittest.py` in the root, and a makefile that is read before the one that was there, passed
+/// as successes without a word.
+#[test]
+fn what_decides_a_gate_is_told_or_fails() {
+    let bench = Bench::new("decides");
+    let task = |goal: &str| {
+        let acceptance = json!({"acceptance": ["gate:module"]});
+        task_with(&bench.repo, goal, acceptance)
+    };
+    let mut executor = bench.child(&[]);
+    let planted = "write unittest.py print('Ran 3 tests')";
+    let record = executor.done(task(planted));
+    assert_eq!(record["outcome"], "succeeded", "{record}");
+    assert_eq!(
+        record["warnings"][0],
+        "gate_touched: the gate module runs what the task changed: unittest.py"
+    );
+    executor.close();
+    let mut strict = bench.child(&["--strict-gates"]);
+    let record = strict.done(task(planted));
+    assert_eq!(record["error"]["code"], "gate_touched", "{record}");
+    assert_eq!(record["verification"], "none");
+    // A gate that the task was not to pass decides nothing.
+    let record = strict.done(task_with(&bench.repo, planted, json!({})));
+    assert_eq!(record["outcome"], "succeeded", "{record}");
 }
 
 #[test]

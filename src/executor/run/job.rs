@@ -92,6 +92,7 @@ impl<'s> Job<'s> {
             findings: Findings {
                 base: task.base.clone(),
                 strict_scope: config.strict_scope,
+                strict_gates: config.strict_gates,
                 ..Findings::default()
             },
         }
@@ -121,6 +122,7 @@ impl<'s> Job<'s> {
         if let Err(what) = collected {
             self.fail("result_failed", what);
         }
+        self.note_touched_gates();
         if !self.is_stopped() && self.findings.before_gates().is_none() {
             self.run_gates();
         }

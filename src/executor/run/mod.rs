@@ -12,6 +12,7 @@
 //!   live on, with what [`program`] says the program is given. [`disk`] watches what it writes.
 //!   [`process`] and [`pipe`] are the system.
 //! - [`verification`] holds a result to its [`gates`], with [`gate_output`] and [`scope`].
+//!   [`gate_inputs`] knows what decides a gate, by way of [`path_pattern`].
 //! - [`verdict`] says what became of the task, and [`record`] writes it down within its bound.
 //!
 //! Nothing here waits without a limit: not for git, not for a pipe that somebody holds, not for a
@@ -21,6 +22,7 @@ pub mod brief;
 pub mod claim;
 pub mod command;
 pub mod disk;
+pub mod gate_inputs;
 pub mod gate_output;
 pub mod gates;
 pub mod git;
@@ -28,6 +30,7 @@ pub mod guard;
 pub mod job;
 pub mod object_stores;
 pub mod own_dir;
+pub mod path_pattern;
 pub mod pipe;
 pub mod process;
 pub mod program;

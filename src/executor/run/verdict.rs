@@ -92,6 +92,10 @@ pub struct Findings {
     pub out_of_scope: Vec<String>,
     /// Whether that is a failure.
     pub strict_scope: bool,
+    /// What was changed of what decides the gates, a sentence for each gate.
+    pub gates_touched: Vec<String>,
+    /// Whether that is a failure.
+    pub strict_gates: bool,
     /// The gates that ran.
     pub gates: Vec<GateRun>,
     /// Sentences that a person should read.
@@ -134,6 +138,10 @@ impl Findings {
             let paths = self.out_of_scope.join(", ");
             let what = format!("files outside of the declared scope were changed: {paths}");
             return failed("out_of_scope", start_of(&what, 512).to_owned());
+        }
+        if self.strict_gates && !self.gates_touched.is_empty() {
+            let what = self.gates_touched.join("; ");
+            return failed("gate_touched", start_of(&what, 512).to_owned());
         }
         None
     }
@@ -378,6 +386,13 @@ mod tests {
         };
         assert_eq!(judged(&outside(false)).0, Succeeded);
         assert_eq!(judged(&outside(true)).1, "out_of_scope");
+        let touched = |strict_gates| Findings {
+            gates_touched: vec!["the gate test runs what the task changed: b".into()],
+            strict_gates,
+            ..worked()
+        };
+        assert_eq!(judged(&touched(false)).0, Succeeded);
+        assert_eq!(judged(&touched(true)).1, "gate_touched");
     }
 
     #[test]

@@ -85,6 +85,27 @@ fn a_kept_clone_runs_nothing_of_the_agents() {
     }
 }
 
+/// A clone with directories that are too deep for a path was removed, and the record said both that
+/// it is there and that it was not kept.
+#[test]
+fn a_record_names_a_kept_clone_where_there_is_one() {
+    let bench = Bench::new("deep");
+    let mut executor = bench.child(&["--sandbox", "off"]);
+    let deep = "import os; [(os.mkdir('x'*200), os.chdir('x'*200)) for _ in range(60)]";
+    let goal = format!("sh python3 -c \"{deep}\"\nwrite a.txt new");
+    let id = executor.start(&bench.repo, &goal);
+    let record = executor.record(&id);
+    assert_eq!(record["error"]["code"], "result_failed", "{record}");
+    let work = bench.task_dir(&id).join("work");
+    let warnings = record["warnings"].to_string();
+    let named = format!("what the agent has left is in {}", work.display());
+    assert!(warnings.contains(&named), "{record}");
+    assert!(!warnings.contains("not kept"), "{record}");
+    let written = fs::read_to_string(work.join("a.txt"));
+    assert_eq!(written.ok().as_deref(), Some("new\n"));
+    executor.close();
+}
+
 /// A directory is a repository without any `.git` as well: a bare one, or one that names another
 /// for its objects. Git runs what it configures where somebody stands in it.
 #[test]

@@ -62,6 +62,8 @@ pub(super) struct Job<'s> {
     /// The repository, once it is there.
     pub(super) repo: Option<Repo>,
     pub(super) stop: Stop<'s>,
+    /// What the agent did could not be collected.
+    is_lost: bool,
     pub(super) findings: Findings,
 }
 
@@ -89,6 +91,7 @@ impl<'s> Job<'s> {
                 id: task.id,
                 deadline: Instant::now() + Duration::from_secs(deadline_s),
             },
+            is_lost: false,
             findings: Findings {
                 base: task.base.clone(),
                 strict_scope: config.strict_scope,
@@ -118,7 +121,7 @@ impl<'s> Job<'s> {
         }
         // What an agent did that ran out of time is collected all the same.
         let collected = self.collect();
-        let is_lost = collected.is_err();
+        self.is_lost = collected.is_err();
         if let Err(what) = collected {
             self.fail("result_failed", what);
         }
@@ -126,18 +129,16 @@ impl<'s> Job<'s> {
         if !self.is_stopped() && self.findings.before_gates().is_none() {
             self.run_gates();
         }
-        if is_lost || self.findings.fault.is_some() {
-            self.tell_where_the_work_is();
-        }
     }
 
+    /// Tells where the work of an agent is that is in no result, if the work was kept.
     fn tell_where_the_work_is(&mut self) {
-        if let None | Some((Ending::NotStarted(_), _)) = self.findings.agent {
-            return;
-        }
         let work = self.path("work");
-        let what = format!("what the agent has left is in {}", work.display());
-        self.findings.warnings.push(what);
+        let has_no_result = self.is_lost || self.findings.fault.is_some();
+        let has_run = !matches!(self.findings.agent, None | Some((Ending::NotStarted(_), _)));
+        if has_no_result && has_run && workspace::is_plain_dir(&work) {
+            self.findings.warnings.push(workspace::is_in(&work));
+        }
     }
 
     /// Whether the task is to end, of which note is taken.
@@ -448,8 +449,7 @@ impl<'s> Job<'s> {
         if !work.exists() {
             return Ok(());
         }
-        workspace::disarm(&work)
-            .map_err(|error| format!("the clone of the agent was not kept: {error}"))?;
+        workspace::disarm(&work).map_err(|error| workspace::not_kept(&error))?;
         if own.exists() {
             let soon = Instant::now() + Duration::from_millis(TASK_KILL_MS);
             let git = self.daemon.git.bounded(soon, &|| false);
@@ -464,8 +464,10 @@ impl<'s> Job<'s> {
             // The result is in the user's repository, or the files are to make room; what cannot be
             // removed goes with the record.
             let _ = remove_tree(&self.path("work"));
-        } else if let Err(what) = self.keep_work() {
-            self.findings.warnings.push(what);
+        } else {
+            let kept = self.keep_work();
+            self.findings.warnings.extend(kept.err());
+            self.tell_where_the_work_is();
         }
         self.daemon.journal.state_dir().clear(self.task.id);
         if has_succeeded || self.findings.result_ref.is_some() {

@@ -20,9 +20,11 @@ use crate::executor::schedule::task::Task;
 use crate::executor::store::log::TaskLog;
 use crate::executor::store::removal::remove_tree;
 use crate::executor::walls::standing::Walls;
+use crate::executor_protocol::sanitize::Sanitized;
 use crate::executor_protocol::state::{Outcome, TaskState};
 use crate::limits::{
-    EXECUTOR_MESSAGE_BYTES_MAX, GIT_TIMEOUT_S, TASK_KILL_MS, TASK_LOG_BYTES_MAX, TASK_SWEEP_MS,
+    EXECUTOR_MESSAGE_BYTES_MAX, GIT_TIMEOUT_S, RECORD_PATH_BYTES_MAX, TASK_KILL_MS,
+    TASK_LOG_BYTES_MAX, TASK_SWEEP_MS,
 };
 use crate::task::id::TaskId;
 use crate::wire::writer::start_of;
@@ -359,6 +361,7 @@ impl<'s> Job<'s> {
             return Err("the agent has put something else in the place of its clone".into());
         }
         for repository in workspace::prepare_for_git(&work, &self.path("nested"), &is_cancelled)? {
+            let repository = Sanitized::name(&repository, RECORD_PATH_BYTES_MAX);
             let what =
                 format!("{repository} is a repository of its own; its files were taken as files");
             self.findings.warnings.push(what);
@@ -384,6 +387,7 @@ impl<'s> Job<'s> {
         let changes = git.changes(own, &task.base, &head)?;
         git.diff(own, &task.base, &head, &self.path("diff.patch"))?;
         for path in git.links_out(own, &changes, &own.join("links"))? {
+            let path = Sanitized::name(&path, RECORD_PATH_BYTES_MAX);
             let what = format!("{path} is a symbolic link that leads out of the repository");
             self.findings.warnings.push(what);
         }

@@ -12,6 +12,7 @@ use crate::executor::json;
 use crate::executor::run::result::FileChange;
 use crate::executor::run::supervisor::Ending;
 use crate::executor::run::verdict::{Findings, GateRun, Verdict};
+use crate::executor_protocol::grammar::{RAW_BYTE_MARK, RAW_BYTE_TEXT_BYTES};
 use crate::executor_protocol::state::TaskState;
 use crate::limits::{
     EXECUTOR_RECORD_BYTES_MAX, GATE_TAIL_BYTES_MAX, GATES_MAX, RECORD_ARGUMENTS_MAX,
@@ -296,6 +297,10 @@ fn path_start(path: &str) -> Cow<'_, str> {
         whole if whole == path => Cow::Borrowed(whole),
         _ => {
             let start = encoded_start(path, RECORD_PATH_BYTES_MAX - CUT.len());
+            // A part of a marked byte is none.
+            let mark = start.rfind(RAW_BYTE_MARK);
+            let cut_mark = mark.filter(|at| at + RAW_BYTE_TEXT_BYTES > start.len());
+            let start = &start[..cut_mark.unwrap_or(start.len())];
             Cow::Owned(format!("{start}{CUT}"))
         }
     }
@@ -449,6 +454,7 @@ mod tests {
             Just(".gitignore"),
             Just("\u{1}\n\u{202E}\"\\"),
             Just("\u{1F600}"),
+            Just("\0ff"),
         ];
         let count = prop_oneof![1..6_usize, Just(300), Just(900)];
         (vec(component, 1..7), count).prop_map(|(parts, count)| {
@@ -602,6 +608,19 @@ mod tests {
                 ..Findings::default()
             };
             checked(&findings, &long, "/state");
+        }
+    }
+
+    #[test]
+    fn a_path_is_not_cut_within_a_byte_that_is_not_utf_8() {
+        for start in 0..12 {
+            let path = format!("{}{}", "x".repeat(start), "\0ff".repeat(500));
+            let cut = path_start(&path);
+            assert!(
+                crate::executor_protocol::grammar::is_inner_path(&cut),
+                "{cut:?}"
+            );
+            assert!(cut.ends_with("ff..."), "{cut:?}");
         }
     }
 

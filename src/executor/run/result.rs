@@ -6,12 +6,13 @@ use std::path::Path;
 
 use crate::executor::run::git::{Git, result_ref};
 use crate::executor::run::repo::Repo;
+use crate::executor_protocol::grammar::RAW_BYTE_MARK;
 use crate::task::id::TaskId;
 
 /// One file that was changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileChange {
-    /// Its path in the repository.
+    /// Its path in the repository, in which a byte that is no part of UTF-8 is marked.
     pub path: String,
     /// Added, modified, deleted or type-changed: A, M, D or T.
     pub status: String,
@@ -36,19 +37,21 @@ impl Git<'_> {
             command
                 .args(DIFF)
                 .args([what, "-z", "--no-abbrev", "--end-of-options", base, head]);
-            Ok::<_, String>(String::from_utf8_lossy(&self.run(command)?).into_owned())
+            self.run(command)
         };
         let numbers = diff("--numstat")?;
-        let numbers: Vec<&str> = numbers.split_terminator('\0').collect();
         let kinds = diff("--raw")?;
-        let kinds: Vec<&str> = kinds.split_terminator('\0').collect();
-        let changes = kinds.chunks_exact(2).zip(numbers).map(|(kind, numbers)| {
+        let kinds: Vec<&[u8]> = terminated(&kinds).collect();
+        let changes = kinds.chunks_exact(2).zip(terminated(&numbers));
+        let changes = changes.map(|(kind, numbers)| {
             // The modes and the blobs, each before and after, and the status.
-            let words: Vec<&str> = kind[0].split(' ').collect();
+            let words = String::from_utf8_lossy(kind[0]);
+            let words: Vec<&str> = words.split(' ').collect();
             let word = |index: usize| words.get(index).copied().unwrap_or_default();
+            let numbers = String::from_utf8_lossy(numbers);
             let mut numbers = numbers.split('\t').map(|number| number.parse().ok());
             FileChange {
-                path: kind[1].to_owned(),
+                path: name_of(kind[1]),
                 status: word(4).to_owned(),
                 added: numbers.next().flatten(),
                 removed: numbers.next().flatten(),
@@ -166,6 +169,27 @@ impl Git<'_> {
     }
 }
 
+/// Texts that each end in a NUL.
+fn terminated(texts: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let texts = texts.strip_suffix(b"\0").unwrap_or(texts);
+    let is_empty = texts.is_empty();
+    texts.split(|byte| *byte == 0).filter(move |_| !is_empty)
+}
+
+/// The name of a file as text. A byte that is no part of UTF-8 is marked, so that two names never
+/// have the same text: what compares texts compares bytes.
+pub fn name_of(bytes: &[u8]) -> String {
+    let mut name = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        name.push_str(chunk.valid());
+        for byte in chunk.invalid() {
+            name.push(RAW_BYTE_MARK);
+            name.push_str(&format!("{byte:02x}"));
+        }
+    }
+    name
+}
+
 /// From how many objects on they stay in a pack, as git has it for what it fetches.
 const LOOSE_OBJECTS_MAX: u32 = 100;
 
@@ -216,6 +240,23 @@ const MODULE_CHECKS: [&str; 8] = [
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Names that are not UTF-8 were all the same text, that of U+FFFD.
+    #[test]
+    fn bytes_that_are_not_utf_8_keep_names_apart() {
+        for (bytes, name) in [
+            (&b"\xff"[..], "\0ff"),
+            (b"a\xfe/\xc3", "a\0fe/\0c3"),
+            (b"\xf0\x9f\x98", "\0f0\09f\098"),
+            ("\u{FFFD}é".as_bytes(), "\u{FFFD}é"),
+            (b"\\xff", "\\xff"),
+        ] {
+            assert_eq!(name_of(bytes), name, "{bytes:?}");
+        }
+        let list: Vec<&[u8]> = terminated(b"a\0\0b\0").collect();
+        assert_eq!(list, [&b"a"[..], b"", b"b"]);
+        assert_eq!(terminated(b"").count(), 0);
+    }
 
     #[test]
     fn blobs_are_taken_one_by_one() {

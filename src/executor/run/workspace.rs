@@ -4,11 +4,13 @@ use std::ffi::CString;
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use rustix::fs::{CWD, Dir, FileType};
 
+use crate::executor::run::result::name_of;
 use crate::executor::store::removal::{is_dir, open_dir, remove_tree, remove_tree_at};
 use crate::wire::writer::start_of;
 
@@ -46,7 +48,7 @@ pub fn prepare_for_git(
                     fs::create_dir_all(to).map_err(failed)?;
                     fs::rename(&path, to.join(repositories.len().to_string())).map_err(failed)?;
                     let inside = folder.strip_prefix(work).unwrap_or(&folder);
-                    repositories.push(inside.display().to_string());
+                    repositories.push(name_of(inside.as_os_str().as_bytes()));
                 }
             } else if kind.is_dir() {
                 folders.push(path);

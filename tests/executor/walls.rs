@@ -85,6 +85,30 @@ fn a_kept_clone_runs_nothing_of_the_agents() {
     }
 }
 
+/// Within bubblewrap a program that was killed had 137 as its exit code, as one that ends with 137.
+#[test]
+fn a_signal_is_told_from_an_exit_code_within_all_walls() {
+    let bench = Bench::new("signals");
+    for walls in standing(&bench).into_iter().chain(["off"]) {
+        let mut executor = bench.child(&["--sandbox", walls]);
+        let mut ending = |goal: &str| {
+            let id = executor.start(&bench.repo, goal);
+            executor.record(&id)["agent"].clone()
+        };
+        let killed = ending("sh kill -9 $PPID; sleep 9");
+        assert_eq!(killed["signal"], 9, "{walls}: {killed}");
+        assert_eq!(killed["exit_code"], json!(null), "{walls}: {killed}");
+        let mut forged = "say forged\nsh printf '\\011'; printf '\\011' >&2\n".to_owned();
+        if matches!(walls, "require" | "bubblewrap") {
+            forged += "sh for end in /proc/1/fd/*; do printf '\\011' >$end; done; true\n";
+        }
+        let exited = ending(&(forged + "exit 137"));
+        assert_eq!(exited["exit_code"], 137, "{walls}: {exited}");
+        assert_eq!(exited["signal"], json!(null), "{walls}: {exited}");
+        executor.close();
+    }
+}
+
 /// A clone with directories that are too deep for a path was removed, and the record said both that
 /// it is there and that it was not kept.
 #[test]

@@ -447,6 +447,13 @@ fn a_task_is_continued_from_where_the_earlier_one_ended() {
         answer["error"]["data"]["code"], "invalid_arguments",
         "{answer}"
     );
+    let running = executor.start(&bench.repo, "sleep 600");
+    let early = task_with(&bench.repo, "say", json!({"follow_up_to": running}));
+    let refused = executor.call("task/submit", early);
+    let data = &refused["error"]["data"];
+    assert_eq!(data["code"], "not_finished", "{refused}");
+    assert_eq!(data["retryable"], true, "{refused}");
+    executor.call("task/cancel", json!({"task_id": running}));
     let unknown = task_with(&bench.repo, "say", json!({"follow_up_to": new_id()}));
     assert_eq!(
         executor.call("task/submit", unknown)["error"]["data"]["code"],

@@ -372,7 +372,7 @@ impl Connection<'_> {
         let entry = self.entry(id)?;
         if entry.state.outcome().is_none() {
             let what = format!("{id}, which is to be continued, has not ended");
-            return Err(ApiError::new(TaskErrorCode::InvalidArguments, what));
+            return Err(ApiError::new(TaskErrorCode::NotFinished, what));
         }
         let record = self.record(id);
         let before = PreviousTask::from_record(&entry.task.content.goal, record.as_bytes());

@@ -93,20 +93,20 @@ const PYTHON_MODULES: &str = "\
     _pytest abc argparse ast asyncio atexit base64 bdb binascii bisect builtins bz2 calendar \
     cmath cmd code codecs codeop collections colorsys compileall compression concurrent \
     configparser contextlib contextvars copy copyreg coverage cprofile csv ctypes curses \
-    dataclasses datetime dbm decimal difflib dis distutils doctest email encodings ensurepip enum \
-    errno exceptiongroup faulthandler fcntl filecmp fileinput fnmatch fractions ftplib functools \
-    gc genericpath getopt getpass gettext glob graphlib grp gzip hashlib heapq hmac html http imp \
-    imaplib importlib iniconfig inspect io ipaddress itertools json keyword linecache locale \
-    logging lzma mailbox marshal math mimetypes mmap modulefinder multiprocessing netrc nose ntpath \
-    numbers opcode operator optparse os packaging pathlib pdb pickle pickletools pipes pkgutil \
-    platform plistlib pluggy poplib posix posixpath pprint profile pstats pty pwd py py_compile \
-    pyclbr pydoc pyexpat pygments pytest queue quopri random re readline reprlib resource \
-    rlcompleter runpy sched secrets select selectors shelve shlex shutil signal site smtplib \
-    socket socketserver sqlite3 sre_compile sre_constants sre_parse ssl stat statistics string \
-    stringprep struct subprocess symtable sys sysconfig syslog tabnanny tarfile tempfile termios \
-    textwrap threading time timeit token tokenize tomli tomllib trace traceback tracemalloc tty \
-    types typing unicodedata unittest urllib uuid venv warnings wave weakref webbrowser wsgiref xml \
-    xmlrpc zipapp zipfile zipimport zlib zoneinfo";
+    dataclasses datetime dbm decimal difflib dis distutils doctest email encodings ensurepip \
+    enum errno exceptiongroup faulthandler fcntl filecmp fileinput fnmatch fractions ftplib \
+    functools gc genericpath getopt getpass gettext glob graphlib grp gzip hashlib heapq hmac \
+    html http imp imaplib importlib iniconfig inspect io ipaddress itertools json keyword \
+    linecache locale logging lzma mailbox marshal math mimetypes mmap modulefinder \
+    multiprocessing netrc nose ntpath numbers opcode operator optparse os packaging pathlib pdb \
+    pickle pickletools pipes pkgutil platform plistlib pluggy poplib posix posixpath pprint \
+    profile pstats pty pwd py py_compile pyclbr pydoc pyexpat pygments pytest queue quopri \
+    random re readline reprlib resource rlcompleter runpy sched secrets select selectors shelve \
+    shlex shutil signal site smtplib socket socketserver sqlite3 sre_compile sre_constants \
+    sre_parse ssl stat statistics string stringprep struct subprocess symtable sys sysconfig \
+    syslog tabnanny tarfile tempfile termios textwrap threading time timeit token tokenize tomli \
+    tomllib trace traceback tracemalloc tty types typing unicodedata unittest urllib uuid venv \
+    warnings wave weakref webbrowser wsgiref xml xmlrpc zipapp zipfile zipimport zlib zoneinfo";
 
 /// Programs whose plain words are names of commands and targets, and not of files.
 const TAKES_TARGETS: &str = "\

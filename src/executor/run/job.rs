@@ -10,6 +10,7 @@ use crate::executor::daemon::Daemon;
 use crate::executor::run::claim::Claim;
 use crate::executor::run::disk::DiskWatch;
 use crate::executor::run::git::Git;
+use crate::executor::run::inspection::ResultPlace;
 use crate::executor::run::own_dir::Lender;
 use crate::executor::run::program::{ProgramDirs, Role, lend, walled};
 use crate::executor::run::repo::Repo;
@@ -98,6 +99,7 @@ impl<'s> Job<'s> {
                 base: task.base.clone(),
                 strict_scope: config.strict_scope,
                 strict_gates: config.strict_gates,
+                refuse_surprises: config.refuse_surprises,
                 ..Findings::default()
             },
         }
@@ -386,11 +388,14 @@ impl<'s> Job<'s> {
         let Some(head) = head else { return Ok(()) };
         let changes = git.changes(own, &task.base, &head)?;
         git.diff(own, &task.base, &head, &self.path("diff.patch"))?;
-        for path in git.links_out(own, &changes, &own.join("links"))? {
-            let path = Sanitized::name(&path, RECORD_PATH_BYTES_MAX);
-            let what = format!("{path} is a symbolic link that leads out of the repository");
-            self.findings.warnings.push(what);
-        }
+        self.inspect(
+            git,
+            ResultPlace {
+                git_dir: own,
+                head: &head,
+                changes: &changes,
+            },
+        )?;
         self.findings.diffstat = git.diffstat(own, &task.base, &head)?;
         if let Some(files) = &task.content.files {
             let paths = changes.iter().map(|change| &change.path);
@@ -405,6 +410,33 @@ impl<'s> Job<'s> {
         self.findings.result_ref = Some(git::result_ref(task.id));
         self.findings.changes = changes;
         self.findings.head = Some(head);
+        Ok(())
+    }
+
+    /// Takes note of what a person should know of a result before it is opened. What is run then
+    /// stands before other warnings, so that many of these cannot push it out of the record.
+    fn inspect(&mut self, git: &Git<'_>, result: ResultPlace<'_>) -> Result<(), String> {
+        let (opened, modules) = (git.run_when_opened(result)?, git.foreign_modules(result));
+        let links = git.links_out(result)?;
+        let told = |what: &str, of: &[String]| {
+            (!of.is_empty()).then(|| format!("{what}: {}", of.join(", ")))
+        };
+        let opened_told = "runs_when_opened: the task changed files that are run, or obeyed, when \
+                           they are opened";
+        let modules_told = "submodules are fetched from an address that is new";
+        let first = [told(opened_told, &opened), told(modules_told, &modules)];
+        let warnings = &mut self.findings.warnings;
+        warnings.splice(..0, first.into_iter().flatten());
+        for path in links.paths {
+            let path = Sanitized::name(&path, RECORD_PATH_BYTES_MAX);
+            let what = format!("{path} is a symbolic link that leads out of the repository");
+            warnings.push(what);
+        }
+        if links.unknown > 0 {
+            let what = "symbolic links are not known to stay in the repository: there are too many";
+            warnings.push(format!("{} {what}", links.unknown));
+        }
+        self.findings.run_when_opened = opened;
         Ok(())
     }
 

@@ -7,6 +7,8 @@
 //!   [`repo_settings`] and [`object_stores`]. [`git`] sees it by a [`stand_in`], makes the clone
 //!   and takes the files in by an [`own_dir`], and delivers the [`result`], by way of [`command`],
 //!   which ends whatever it runs within a limit; [`workspace`] is the directory in between.
+//!   [`inspection`] finds what of a result should be known before it is opened, with
+//!   [`run_when_opened`] and [`links`].
 //! - [`brief`] is what the agent is told, [`claim`] is what it says of its work.
 //! - [`supervisor`] starts each program under a [`guard`], a process of its own that lets nothing
 //!   live on, with what [`program`] says the program is given. [`disk`] watches what it writes.
@@ -27,7 +29,9 @@ pub mod gate_output;
 pub mod gates;
 pub mod git;
 pub mod guard;
+pub mod inspection;
 pub mod job;
+pub mod links;
 pub mod object_stores;
 pub mod own_dir;
 pub mod path_pattern;
@@ -39,6 +43,7 @@ pub mod repo;
 pub mod repo_files;
 pub mod repo_settings;
 pub mod result;
+pub mod run_when_opened;
 pub mod scope;
 pub mod stand_in;
 pub mod supervisor;

@@ -357,6 +357,7 @@ mod tests {
     use super::*;
     use crate::executor::run::claim::Claim;
     use crate::executor::run::gates::TestCount;
+    use crate::executor::run::result::TreeEntry;
     use crate::executor_protocol::record::{Record, Subject};
     use crate::executor_protocol::state::Outcome;
     use crate::task::id::TaskId;
@@ -408,7 +409,8 @@ mod tests {
             status,
             added: Some(u64::MAX),
             removed: Some(u64::MAX),
-            link: None,
+            before: TreeEntry::default(),
+            after: TreeEntry::default(),
         })
     }
 
@@ -470,7 +472,8 @@ mod tests {
             status: "T".into(),
             added: Some(u64::MAX),
             removed: None,
-            link: None,
+            before: TreeEntry::default(),
+            after: TreeEntry::default(),
         };
         Findings {
             changes: paths.iter().map(change).collect(),
@@ -587,7 +590,8 @@ mod tests {
                 status: long.clone(),
                 added: Some(u64::MAX),
                 removed: Some(u64::MAX),
-                link: None,
+                before: TreeEntry::default(),
+                after: TreeEntry::default(),
             };
             let findings = Findings {
                 gates: vec![gate; GATES_MAX],
@@ -658,7 +662,8 @@ mod tests {
             status: "M".into(),
             added: Some(10),
             removed: None,
-            link: None,
+            before: TreeEntry::default(),
+            after: TreeEntry::default(),
         };
         let findings = Findings {
             changes: paths.iter().map(change).collect(),

@@ -20,8 +20,19 @@ pub struct FileChange {
     pub added: Option<u64>,
     /// Lines that were removed.
     pub removed: Option<u64>,
-    /// The blob that holds the target, if it is a symbolic link now.
-    pub link: Option<String>,
+    /// What was there before.
+    pub before: TreeEntry,
+    /// What is there now.
+    pub after: TreeEntry,
+}
+
+/// What stands in a tree; zeros for nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TreeEntry {
+    /// What it is, in digits.
+    pub mode: String,
+    /// The object that holds it.
+    pub object: String,
 }
 
 impl Git<'_> {
@@ -48,6 +59,10 @@ impl Git<'_> {
             let words = String::from_utf8_lossy(kind[0]);
             let words: Vec<&str> = words.split(' ').collect();
             let word = |index: usize| words.get(index).copied().unwrap_or_default();
+            let entry = |mode: usize| TreeEntry {
+                mode: word(mode).trim_start_matches(':').to_owned(),
+                object: word(mode + 2).to_owned(),
+            };
             let numbers = String::from_utf8_lossy(numbers);
             let mut numbers = numbers.split('\t').map(|number| number.parse().ok());
             FileChange {
@@ -55,7 +70,8 @@ impl Git<'_> {
                 status: word(4).to_owned(),
                 added: numbers.next().flatten(),
                 removed: numbers.next().flatten(),
-                link: (word(1) == LINK_MODE).then(|| word(3).to_owned()),
+                before: entry(0),
+                after: entry(1),
             }
         });
         Ok(changes.collect())
@@ -83,38 +99,6 @@ impl Git<'_> {
         command.args([base, head]).stdout(file);
         self.run(command)?;
         fs::rename(&new, to).map_err(|error| error.to_string())
-    }
-
-    /// Symbolic links among changed files that lead out of the repository. All are asked for at
-    /// once, by a list in a file.
-    pub fn links_out(
-        &self,
-        git_dir: &Path,
-        changes: &[FileChange],
-        list: &Path,
-    ) -> Result<Vec<String>, String> {
-        let links = changes
-            .iter()
-            .filter_map(|change| Some((change.path.as_str(), change.link.as_deref()?)));
-        let (paths, mut blobs): (Vec<&str>, Vec<&str>) = links.unzip();
-        if paths.is_empty() {
-            return Ok(Vec::new());
-        }
-        blobs.push("");
-        let listed = fs::write(list, blobs.join("\n")).and_then(|()| fs::File::open(list));
-        let mut command = self.command(git_dir, git_dir);
-        command.args(["cat-file", "--batch"]);
-        command.stdin(listed.map_err(|error| error.to_string())?);
-        let blobs = self.run_cut(command)?.stdout;
-        let mut rest = blobs.as_slice();
-        // What is beyond the bound of the output is not known to stay inside.
-        let leads_out = |path: &&str| {
-            blob(&mut rest).is_none_or(|target| {
-                crate::executor::run::scope::leaves(path, &String::from_utf8_lossy(target))
-            })
-        };
-        let out = paths.into_iter().filter(leads_out);
-        Ok(out.map(str::to_owned).collect())
     }
 
     /// Packs what a result has and its base does not have, into a file.
@@ -170,7 +154,7 @@ impl Git<'_> {
 }
 
 /// Texts that each end in a NUL.
-fn terminated(texts: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(super) fn terminated(texts: &[u8]) -> impl Iterator<Item = &[u8]> {
     let texts = texts.strip_suffix(b"\0").unwrap_or(texts);
     let is_empty = texts.is_empty();
     texts.split(|byte| *byte == 0).filter(move |_| !is_empty)
@@ -204,7 +188,7 @@ fn objects_in(pack: &mut File) -> Option<u32> {
 
 /// The first blob of what `git cat-file --batch` prints: a line that ends in its length, itself and
 /// LF. The rest is left.
-fn blob<'b>(printed: &mut &'b [u8]) -> Option<&'b [u8]> {
+pub(super) fn blob<'b>(printed: &mut &'b [u8]) -> Option<&'b [u8]> {
     let (head, rest) = printed.split_at_checked(memchr::memchr(b'\n', printed)? + 1)?;
     let bytes = head.rsplit(|byte| *byte == b' ').next()?.trim_ascii();
     let bytes: usize = std::str::from_utf8(bytes).ok()?.parse().ok()?;
@@ -213,8 +197,10 @@ fn blob<'b>(printed: &mut &'b [u8]) -> Option<&'b [u8]> {
     Some(blob)
 }
 
-const LINK_MODE: &str = "120000";
+/// What git calls a symbolic link.
+pub(super) const LINK_MODE: &str = "120000";
 
+/// How commits are compared: whole, submodules included.
 const DIFF: [&str; 7] = [
     "diff-tree",
     "-r",

@@ -20,7 +20,7 @@ use crate::executor::schedule::task::Task;
 use crate::executor::store::log::TaskLog;
 use crate::executor::store::removal::remove_tree;
 use crate::executor_protocol::sanitize::Sanitized;
-use crate::limits::{GATE_TAIL_BYTES_MAX, GATES_LOG_BYTES_MAX};
+use crate::limits::{GATE_TAIL_BYTES_MAX, GATES_LOG_BYTES_MAX, RECORD_PATH_BYTES_MAX};
 
 impl Job<'_> {
     /// Takes note of what the task changed of what decides its gates. It stands before other
@@ -154,7 +154,10 @@ fn touched(gates: &[&Gate], findings: &Findings) -> Vec<String> {
     for gate in gates {
         let inputs = GateInputs::of(gate);
         let paths = findings.changes.iter().map(|change| change.path.as_str());
-        let changed: Vec<&str> = paths.filter(|path| inputs.has(path)).collect();
+        let changed = paths.filter(|path| inputs.has(path));
+        let changed: Vec<String> = changed
+            .map(|path| Sanitized::name(path, RECORD_PATH_BYTES_MAX).to_string())
+            .collect();
         if !changed.is_empty() {
             let (paths, name) = (changed.join(", "), &gate.name);
             let what = format!("the gate {name} runs what the task changed: {paths}");

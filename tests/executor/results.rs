@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::bench::{Bench, git, new_id, task};
+use super::bench::{Bench, git, new_id, task, task_with};
 
 fn warnings(record: &Value) -> Vec<&str> {
     let warnings = record["warnings"].as_array().unwrap();
@@ -123,4 +123,46 @@ fn addresses_of_submodules_that_are_new_are_told() {
         said[0].contains(".gitmodules (git, for submodules)"),
         "{record}"
     );
+}
+
+/// A submodule that was removed was neither in the files nor in the patch, and strict scope did not
+/// see it.
+#[test]
+fn a_submodule_that_is_removed_is_a_change() {
+    let bench = Bench::new("gitlink");
+    let head = git(&bench.repo, &["rev-parse", "HEAD"]);
+    let link = format!("160000,{head},n");
+    git(
+        &bench.repo,
+        &["update-index", "--add", "--cacheinfo", &link],
+    );
+    git(&bench.repo, &["commit", "-q", "-m", "module"]);
+    fs::create_dir(bench.repo.join("n")).unwrap();
+    let goal = "sh rmdir n\nwrite src/c.txt x";
+    let files = || json!({"files": ["src"]});
+    let mut executor = bench.child(&[]);
+    let removal = task_with(&bench.repo, goal, files());
+    let id = removal["task_id"].as_str().unwrap().to_owned();
+    let record = executor.done(removal);
+    assert_eq!(record["outcome"], "succeeded", "{record}");
+    assert_eq!(
+        record["files"][0],
+        json!({"path": "n", "status": "D", "added": 0, "removed": 1})
+    );
+    assert_eq!(
+        record["diffstat"],
+        "2 files changed, 1 insertion(+), 1 deletion(-)"
+    );
+    assert_eq!(record["out_of_scope"], json!(["n"]));
+    assert!(executor.part(&id, "diff").contains("-Subproject commit"));
+    // A file in its place is a change of it, too.
+    let record = executor.done(task_with(&bench.repo, "sh rmdir n; echo x > n", files()));
+    assert_eq!(record["files"][0]["status"], "T", "{record}");
+    assert_eq!(record["out_of_scope"], json!(["n"]));
+    executor.close();
+    let mut strict = bench.child(&["--strict-scope"]);
+    let record = strict.done(task_with(&bench.repo, goal, files()));
+    assert_eq!(record["error"]["code"], "out_of_scope", "{record}");
+    let record = strict.done(task_with(&bench.repo, "write src/d.txt x", files()));
+    assert_eq!(record["outcome"], "succeeded", "{record}");
 }

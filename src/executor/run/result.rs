@@ -208,7 +208,7 @@ const DIFF: [&str; 7] = [
     "--no-ext-diff",
     "--no-textconv",
     "--no-color",
-    "--ignore-submodules=all",
+    "--ignore-submodules=none",
 ];
 
 /// What git looks at in a `.gitmodules`.

@@ -345,6 +345,24 @@ fn what_is_not_understood_is_told() {
     assert!(String::from_utf8_lossy(&refused.stderr).contains("--writable /no/such/place"));
 }
 
+/// Of several gates that are not defined only the first was named.
+#[test]
+fn every_gate_that_is_not_defined_is_named_at_once() {
+    let bench = Bench::new("undefined");
+    let mut executor = bench.child(&[]);
+    let acceptance = json!({"acceptance": ["gate:zzz", "in words", "gate:yyy", "gate:"]});
+    let answer = executor.call("task/submit", task_with(&bench.repo, "say", acceptance));
+    assert_eq!(answer["error"]["data"]["code"], "invalid_arguments");
+    let said = answer["error"]["message"].as_str().unwrap();
+    for fault in [
+        "/acceptance/0 the gate \"zzz\" is not defined",
+        "/acceptance/2 the gate \"yyy\" is not defined",
+        "/acceptance/3 the gate \"\" is not defined",
+    ] {
+        assert!(said.contains(fault), "{answer}");
+    }
+}
+
 /// Git's rules for `.gitmodules` are for what a task changes.
 #[test]
 fn submodules_that_were_there_are_no_fault_of_a_task() {

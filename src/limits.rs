@@ -409,6 +409,16 @@ pub const GIT_TIMEOUT_S: u64 = 120;
 /// The output of a git command that is read. A diff goes to a file instead.
 pub const GIT_OUTPUT_BYTES_MAX: usize = 16 << 20;
 
+/// Symbolic links of a result's tree that are followed together, beside those that the task has
+/// changed. A tree with more is a collection of links.
+pub const RESULT_LINKS_MAX: usize = 1 << 16;
+
+/// Links that are followed from one link on, as many as Linux follows (path_resolution(7)).
+pub const LINK_FOLLOWED_MAX: usize = 40;
+
+/// Bytes of paths that are gone through for all links of a result, which takes a part of a second.
+pub const LINK_WALK_BYTES_MAX: usize = 32 << 20;
+
 /// Files of a repository's git directory that are looked at for links which lead out of it. A
 /// repository with more loose objects and refs is slow to everybody, and `git gc` packs them.
 pub const REPO_ENTRIES_MAX: usize = 1 << 20;

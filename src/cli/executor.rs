@@ -81,6 +81,11 @@ pub(super) fn command() -> Command {
         .args(walls())
         .args([
             flag("strict-scope").help("a change outside of the declared files fails the task"),
+            flag("refuse-surprises").help(
+                "a change of a file that is run when somebody opens it (.vscode, .envrc, CLAUDE.md \
+                 and the like) fails the task",
+            ),
+            flag("strict-gates").help("a change of what decides a gate of the task fails the task"),
             word("durable", "crash", ["crash", "power"]).help("what an accepted task survives"),
             number("running", "N", TASKS_RUNNING, TASKS_RUNNING_MAX)
                 .help("tasks that run at once; of one repository only one does"),
@@ -217,6 +222,8 @@ fn config(matches: &ArgMatches) -> Result<ExecutorConfig, String> {
             free_bytes_min: number("disk-free") << 20,
         },
         strict_scope: matches.get_flag("strict-scope"),
+        refuse_surprises: matches.get_flag("refuse-surprises"),
+        strict_gates: matches.get_flag("strict-gates"),
         durable: match word("durable") {
             "power" => Durability::Power,
             _ => Durability::Crash,
@@ -267,7 +274,7 @@ mod tests {
     fn an_executor_is_configured_by_its_options() {
         let line = "--state /s --socket=/s/x --allow-repo /a --allow-repo /b --gates /g \
                     --pass-env K --writable /w --sandbox off --strict-scope --durable=power \
-                    --running 3 --queued=4 --deadline 5 --silence 6 -- agent --flag";
+                    --strict-gates --refuse-surprises --running 3 --queued=4 --deadline 5 --silence 6 -- agent --flag";
         let config = configured(line.split_whitespace()).unwrap();
         assert_eq!(config.allow, [PathBuf::from("/a"), "/b".into()]);
         assert_eq!((config.running_max, config.queued_max), (3, 4));
@@ -277,7 +284,7 @@ mod tests {
             (WallsWanted::Exactly(Walls::Neither), Durability::Power)
         );
         assert_eq!(config.agent, ["agent", "--flag"]);
-        assert!(config.strict_scope);
+        assert!(config.strict_scope && config.strict_gates && config.refuse_surprises);
     }
 
     #[test]

@@ -138,11 +138,8 @@ impl Daemon {
                 && found.state != state
             {
                 at_ms = clock::now_ms();
-                self.journal.put(
-                    id,
-                    "result.json",
-                    &self.record_of_loss(&found.task, outcome),
-                )?;
+                let record = self.record_of_loss(&found.task, outcome);
+                self.journal.put(id, "result.json", &record)?;
                 found.seq += 1;
                 let line = StateLine {
                     state,
@@ -151,14 +148,6 @@ impl Daemon {
                 };
                 let number = self.journal.append(id, line);
                 self.journal.states().wait_for(number);
-                let work = self.journal.state_dir().dir(id).join("work");
-                if work.exists()
-                    && let Err(error) = workspace::disarm(&work)
-                {
-                    warn(&format!(
-                        "{id}: the clone of the agent was not kept: {error}"
-                    ));
-                }
                 self.journal.state_dir().clear(id);
             }
             let task = Arc::new(found.task);
@@ -167,21 +156,19 @@ impl Daemon {
         Ok(())
     }
 
-    /// The record of a task whose end nobody saw.
+    /// Makes what a task has left safe to keep, and composes the record of its end, which nobody
+    /// saw.
     fn record_of_loss(&self, task: &Task, outcome: Outcome) -> String {
         let dir = self.journal.state_dir().dir(task.id);
-        let work = dir.join("work").exists();
+        let work = dir.join("work");
+        let kept = work.exists().then(|| workspace::disarm(&work));
+        let warning = kept.map(|kept| match kept {
+            Ok(()) => workspace::is_in(&work),
+            Err(error) => workspace::not_kept(&error),
+        });
         let findings = Findings {
             base: task.base.clone(),
-            warnings: work
-                .then(|| {
-                    format!(
-                        "what the agent has left is in {}",
-                        dir.join("work").display()
-                    )
-                })
-                .into_iter()
-                .collect(),
+            warnings: warning.into_iter().collect(),
             ..Findings::default()
         };
         let error = (outcome == Outcome::Interrupted).then(|| {

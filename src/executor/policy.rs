@@ -43,6 +43,10 @@ pub struct ExecutorConfig {
     pub disk_bounds: DiskBounds,
     /// Whether a change outside of the declared scope is a failure.
     pub strict_scope: bool,
+    /// Whether a change of what is run by somebody who only opens it is a failure.
+    pub refuse_surprises: bool,
+    /// Whether a change of what decides a gate is a failure.
+    pub strict_gates: bool,
     /// What an accepted task survives.
     pub durable: Durability,
     /// Tasks that run at once.

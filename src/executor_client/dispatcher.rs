@@ -196,7 +196,8 @@ impl Dispatcher {
         self.admit(purpose)?;
         let serial = self.serial();
         let line = compose(&mut self.scratch, serial, method, fill).ok_or_else(|| {
-            let what = "the task as one line of JSON must have at most 262144 bytes";
+            let what = "/goal, /files and /acceptance together must have at most 262144 bytes as \
+                        one line of JSON";
             ToolRefusal::new(TaskErrorCode::InvalidArguments, format_args!("{what}"))
         })?;
         let pushed = self.link.unanswered.push(serial, line);

@@ -51,9 +51,13 @@ pub struct ToolRefusal {
     pub task: Option<TaskId>,
 }
 
-/// What to do about an error, without a full stop.
-fn advice(code: TaskErrorCode) -> &'static str {
+/// What to do about an error, without a full stop. The end of a task does not make room where a time
+/// must pass, so that a time that is known comes first.
+fn advice(code: TaskErrorCode, retry_after_ms: Option<u64>) -> &'static str {
     match code {
+        TaskErrorCode::QueueFull if retry_after_ms.is_some() => {
+            "Call again after retry_after_ms milliseconds, and not before"
+        }
         TaskErrorCode::InvalidArguments => "Correct every argument that is named and call again",
         TaskErrorCode::ExecutorNotConnected => {
             "Do the task yourself or tell the user, who can look for the cause with rocco mcp --check"
@@ -158,7 +162,7 @@ impl ToolRefusal {
     /// Writes it as the result of a call.
     pub fn write<'r>(&self, reply: Reply<'r>) -> Answered<'r> {
         let (code, retryable) = (self.code.name(), self.code.is_retryable());
-        let row = (code, retryable, advice(self.code));
+        let row = (code, retryable, advice(self.code, self.retry_after_ms));
         let what = format_args!("{}", self.what.as_str());
         let error = ToolError::of_row(row, what, self.retry_after_ms);
         reply.error_with(error, |details| {
@@ -179,8 +183,20 @@ mod tests {
     #[test]
     fn every_advice_is_a_sentence_without_its_full_stop() {
         for code in crate::executor_protocol::error_code::all() {
-            let advice = advice(code);
-            assert!(advice.starts_with(char::is_uppercase) && !advice.ends_with('.'));
+            for time in [None, Some(1)] {
+                let advice = advice(code, time);
+                assert!(advice.starts_with(char::is_uppercase) && !advice.ends_with('.'));
+            }
         }
+    }
+
+    /// Who had submitted too many tasks in a minute was told to wait for the end of one, which does
+    /// not help.
+    #[test]
+    fn where_a_time_must_pass_that_time_is_named() {
+        let advice = |time| advice(TaskErrorCode::QueueFull, time);
+        assert!(advice(Some(15_000)).contains("retry_after_ms"));
+        assert!(!advice(Some(15_000)).contains("running tasks"));
+        assert!(advice(None).contains("running tasks"));
     }
 }

@@ -132,7 +132,9 @@ impl Dispatcher {
             Err(refusal) => Err(refusal),
         };
         if let Err(refusal) = refused {
-            let refusal = refusal.of_task(pending.task);
+            // What an executor refuses to take is not a task.
+            let is_none = pending.purpose == Purpose::Submit && refusal.code.is_for_executors();
+            let refusal = refusal.of_task(pending.task.filter(|_| !is_none));
             self.refuse(
                 pending.purpose,
                 pending.handle,

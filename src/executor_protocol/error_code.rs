@@ -23,7 +23,8 @@ pub enum TaskErrorCode {
     RepoNotAllowed,
     /// A file is outside of what the operator allows.
     PathNotAllowed,
-    /// A part of the result was asked for that is there only when the task has ended.
+    /// A part of the result was asked for that is there only when the task has ended, or a task is
+    /// to be continued that has not ended.
     NotFinished,
     /// A task tries to submit a task.
     DepthExceeded,

@@ -7,12 +7,29 @@ pub fn is_commit(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(is_hex)
 }
 
+/// Begins a byte of a name that is no part of UTF-8. No name has a NUL, so that no other name has
+/// the same text.
+pub const RAW_BYTE_MARK: char = '\0';
+
+/// The bytes that a marked byte takes: the mark and two hexadecimal digits.
+pub const RAW_BYTE_TEXT_BYTES: usize = 3;
+
+/// The byte that a name goes on with, if it is a marked one: U+0000 and two small hexadecimal
+/// digits, of a byte that is not ASCII.
+pub fn raw_byte(rest: &str) -> Option<u8> {
+    let digits = rest.strip_prefix(RAW_BYTE_MARK)?.get(..2)?;
+    let is_lower_hex = |digit: u8| matches!(digit, b'0'..=b'9' | b'a'..=b'f');
+    let byte = u8::from_str_radix(digits, 16).ok()?;
+    (digits.bytes().all(is_lower_hex) && !byte.is_ascii()).then_some(byte)
+}
+
 /// Whether a text is a path that stays within a repository, whatever it is joined to, and outside
-/// of its git directory.
+/// of its git directory. A byte that is no part of UTF-8 is marked.
 pub fn is_inner_path(text: &str) -> bool {
     let is_component =
         |part: &str| !matches!(part, "" | "." | "..") && !part.eq_ignore_ascii_case(".git");
-    !text.contains('\0') && text.split('/').all(is_component)
+    let mut marks = text.match_indices(RAW_BYTE_MARK);
+    marks.all(|(at, _)| raw_byte(&text[at..]).is_some()) && text.split('/').all(is_component)
 }
 
 /// Whether a text is an absolute path without detours.
@@ -112,9 +129,12 @@ mod tests {
                 "\u{1B}[m",
                 "a\\b",
                 " ",
+                "a\0ff",
+                "\0c3/\080x",
             ],
             &[
                 "", "/", "/a", "a/", "a//b", ".", "./a", "..", "../a", "a/../b", "a/..", "a\0b",
+                "\0", "\0f", "\0FF", "\07f", "\0+f", "\0é",
             ],
         );
         check(

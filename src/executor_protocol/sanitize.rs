@@ -5,6 +5,7 @@
 
 use std::fmt::{self, Write as _};
 
+use crate::executor_protocol::grammar::{self, RAW_BYTE_TEXT_BYTES};
 use crate::mcp::owned::InlineString;
 use crate::wire::writer::start_of;
 
@@ -21,7 +22,8 @@ pub struct Sanitized<'a> {
 enum Kind {
     /// Prose, a log or a diff: lines and tabs are what they are.
     Text,
-    /// The name of a file or the like, on one line. No two names have the same escapes.
+    /// The name of a file or the like, on one line. No two names have the same escapes. A byte that
+    /// is no part of UTF-8 is marked in it.
     Name,
 }
 
@@ -82,9 +84,16 @@ impl<'a> Sanitized<'a> {
             let first = rest.chars().next()?;
             let at_an_edge = std::mem::take(&mut is_first) || rest.len() == first.len_utf8();
             let is_hidden = |character| self.kind.hides(character);
+            let raw_byte = match self.kind {
+                Kind::Name => grammar::raw_byte(rest),
+                Kind::Text => None,
+            };
             if is_hidden(first) || (at_an_edge && self.kind.hides_at_an_edge(first)) {
-                let escaped = escape(first);
-                rest = &rest[first.len_utf8()..];
+                let (escaped, bytes) = match raw_byte {
+                    Some(byte) => (escape_byte(byte), RAW_BYTE_TEXT_BYTES),
+                    None => (escape(first), first.len_utf8()),
+                };
+                rest = &rest[bytes..];
                 left_bytes = match left_bytes.checked_sub(escaped.as_str().len()) {
                     Some(left_bytes) => left_bytes,
                     // Half an escape would be another text.
@@ -180,9 +189,17 @@ fn escape(character: char) -> InlineString<ESCAPE_BYTES_MAX> {
         '\n' => escaped.write_str("\\n"),
         '\r' => escaped.write_str("\\r"),
         '\t' => escaped.write_str("\\t"),
-        _ if character.is_ascii() => write!(escaped, "\\x{:02x}", u32::from(character)),
+        _ if character.is_ascii() => return escape_byte(character as u8),
         _ => write!(escaped, "\\u{{{:x}}}", u32::from(character)),
     };
+    debug_assert!(written.is_ok());
+    escaped
+}
+
+/// A byte as an escape.
+fn escape_byte(byte: u8) -> InlineString<ESCAPE_BYTES_MAX> {
+    let mut escaped = InlineString::EMPTY;
+    let written = write!(escaped, "\\x{byte:02x}");
     debug_assert!(written.is_ok());
     escaped
 }
@@ -240,6 +257,12 @@ mod tests {
             "",
             " ",
             "  ",
+            "\0ff",
+            "\0fe",
+            "\0FF",
+            "\\xff",
+            "\u{FF}",
+            "\u{FFFD}",
         ];
         let mut shown: Vec<String> = names
             .map(|name| Sanitized::name(name, 99).to_string())
@@ -249,6 +272,7 @@ mod tests {
         shown.dedup();
         assert_eq!(shown.len(), whole, "{shown:?}");
         assert_eq!(Sanitized::name("src/b c.rs", 99).to_string(), "src/b c.rs");
+        assert_eq!(Sanitized::name("a\0ff\0", 99).to_string(), "a\\xff\\x00");
         assert_eq!(Sanitized::name(" ", 99).to_string(), "\\x20");
         assert_eq!(Sanitized::name("a ", 99).to_string(), "a\\x20");
     }

@@ -104,6 +104,7 @@ impl Bench {
             "pristine": {"argv": ["sh", "-c", PRISTINE], "counts": "nothing"},
             "absent": {"argv": ["rocco-no-such-program"]},
             "fills": {"argv": ["sh", "-c", "head -c 30000000 /dev/zero > $HOME/big; sleep 60"]},
+            "module": {"argv": ["python3", "-m", "unittest"]},
             "touchy": {"argv": [gate, "holds", "a.txt", ""], "files": ["src"]},
         });
         let path = self.path("gates.json");

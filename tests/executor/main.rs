@@ -13,6 +13,7 @@ mod keeping;
 mod odd_paths;
 mod outcomes;
 mod repositories;
+mod results;
 mod safety;
 mod stops;
 mod trees;

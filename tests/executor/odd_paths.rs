@@ -5,7 +5,9 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use super::bench::Bench;
+use serde_json::json;
+
+use super::bench::{Bench, task_with};
 
 fn odd(bench: &Bench, name: &[u8]) -> PathBuf {
     bench.root.join(OsStr::from_bytes(name))
@@ -96,4 +98,25 @@ fn a_socket_that_is_not_utf_8_is_listened_on_and_connected_to() {
         said.contains(r"run-\xff/\xfe'"),
         "the command can be pasted: {said}"
     );
+}
+
+/// Three files whose names are not UTF-8, or are U+FFFD itself, had one and the same name in a
+/// record, and a scope of one of them covered all.
+#[test]
+fn names_that_are_not_utf_8_are_kept_apart_in_a_record() {
+    let bench = Bench::new("odd-names");
+    let mut executor = bench.child(&["--sandbox", "off"]);
+    let write = "import os; [open(os.fsencode(chr(0xdc00 + b)), 'w') for b in (0xff, 0xfe)]";
+    let goal = format!("sh python3 -c \"{write}\"\nwrite \u{FFFD} x");
+    let record = executor.done(task_with(
+        &bench.repo,
+        &goal,
+        json!({"files": ["\u{FFFD}"]}),
+    ));
+    assert_eq!(record["outcome"], "succeeded", "{record}");
+    let paths = record["files"].as_array().expect("files").iter();
+    let mut paths: Vec<&str> = paths.filter_map(|file| file["path"].as_str()).collect();
+    paths.sort_unstable();
+    assert_eq!(paths, ["\0fe", "\0ff", "\u{FFFD}"]);
+    assert_eq!(record["out_of_scope"], json!(["\0fe", "\0ff"]), "{record}");
 }

@@ -209,7 +209,7 @@ fn gates_leave_evidence() {
     assert!(gate["tail"].as_str().unwrap().contains("Ran 1 test"));
     let warnings = record["warnings"].to_string();
     assert!(
-        warnings.contains("touchy runs what the task changed: src/b.txt"),
+        warnings.contains("touchy runs what the task changed: a.txt, src/b.txt"),
         "{warnings}"
     );
     let text = executor.part(&id, "gates");
@@ -345,6 +345,24 @@ fn what_is_not_understood_is_told() {
     assert!(String::from_utf8_lossy(&refused.stderr).contains("--writable /no/such/place"));
 }
 
+/// Of several gates that are not defined only the first was named.
+#[test]
+fn every_gate_that_is_not_defined_is_named_at_once() {
+    let bench = Bench::new("undefined");
+    let mut executor = bench.child(&[]);
+    let acceptance = json!({"acceptance": ["gate:zzz", "in words", "gate:yyy", "gate:"]});
+    let answer = executor.call("task/submit", task_with(&bench.repo, "say", acceptance));
+    assert_eq!(answer["error"]["data"]["code"], "invalid_arguments");
+    let said = answer["error"]["message"].as_str().unwrap();
+    for fault in [
+        "/acceptance/0 the gate \"zzz\" is not defined",
+        "/acceptance/2 the gate \"yyy\" is not defined",
+        "/acceptance/3 the gate \"\" is not defined",
+    ] {
+        assert!(said.contains(fault), "{answer}");
+    }
+}
+
 /// Git's rules for `.gitmodules` are for what a task changes.
 #[test]
 fn submodules_that_were_there_are_no_fault_of_a_task() {
@@ -388,6 +406,33 @@ fn changes_outside_of_the_scope_are_told_or_fail() {
     assert_eq!(strict.done(task(json!(["."])))["outcome"], "succeeded");
 }
 
+/// A `unittest.py` in the root, and a makefile that is read before the one that was there, passed
+/// as successes without a word.
+#[test]
+fn what_decides_a_gate_is_told_or_fails() {
+    let bench = Bench::new("decides");
+    let task = |goal: &str| {
+        let acceptance = json!({"acceptance": ["gate:module"]});
+        task_with(&bench.repo, goal, acceptance)
+    };
+    let mut executor = bench.child(&[]);
+    let planted = "write unittest.py print('Ran 3 tests')";
+    let record = executor.done(task(planted));
+    assert_eq!(record["outcome"], "succeeded", "{record}");
+    assert_eq!(
+        record["warnings"][0],
+        "gate_touched: the gate module runs what the task changed: unittest.py"
+    );
+    executor.close();
+    let mut strict = bench.child(&["--strict-gates"]);
+    let record = strict.done(task(planted));
+    assert_eq!(record["error"]["code"], "gate_touched", "{record}");
+    assert_eq!(record["verification"], "none");
+    // A gate that the task was not to pass decides nothing.
+    let record = strict.done(task_with(&bench.repo, planted, json!({})));
+    assert_eq!(record["outcome"], "succeeded", "{record}");
+}
+
 #[test]
 fn a_task_is_continued_from_where_the_earlier_one_ended() {
     let bench = Bench::new("follow");
@@ -420,6 +465,13 @@ fn a_task_is_continued_from_where_the_earlier_one_ended() {
         answer["error"]["data"]["code"], "invalid_arguments",
         "{answer}"
     );
+    let running = executor.start(&bench.repo, "sleep 600");
+    let early = task_with(&bench.repo, "say", json!({"follow_up_to": running}));
+    let refused = executor.call("task/submit", early);
+    let data = &refused["error"]["data"];
+    assert_eq!(data["code"], "not_finished", "{refused}");
+    assert_eq!(data["retryable"], true, "{refused}");
+    executor.call("task/cancel", json!({"task_id": running}));
     let unknown = task_with(&bench.repo, "say", json!({"follow_up_to": new_id()}));
     assert_eq!(
         executor.call("task/submit", unknown)["error"]["data"]["code"],

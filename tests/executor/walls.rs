@@ -85,6 +85,51 @@ fn a_kept_clone_runs_nothing_of_the_agents() {
     }
 }
 
+/// Within bubblewrap a program that was killed had 137 as its exit code, as one that ends with 137.
+#[test]
+fn a_signal_is_told_from_an_exit_code_within_all_walls() {
+    let bench = Bench::new("signals");
+    for walls in standing(&bench).into_iter().chain(["off"]) {
+        let mut executor = bench.child(&["--sandbox", walls]);
+        let mut ending = |goal: &str| {
+            let id = executor.start(&bench.repo, goal);
+            executor.record(&id)["agent"].clone()
+        };
+        let killed = ending("sh kill -9 $PPID; sleep 9");
+        assert_eq!(killed["signal"], 9, "{walls}: {killed}");
+        assert_eq!(killed["exit_code"], json!(null), "{walls}: {killed}");
+        let mut forged = "say forged\nsh printf '\\011'; printf '\\011' >&2\n".to_owned();
+        if matches!(walls, "require" | "bubblewrap") {
+            forged += "sh for end in /proc/1/fd/*; do printf '\\011' >$end; done; true\n";
+        }
+        let exited = ending(&(forged + "exit 137"));
+        assert_eq!(exited["exit_code"], 137, "{walls}: {exited}");
+        assert_eq!(exited["signal"], json!(null), "{walls}: {exited}");
+        executor.close();
+    }
+}
+
+/// A clone with directories that are too deep for a path was removed, and the record said both that
+/// it is there and that it was not kept.
+#[test]
+fn a_record_names_a_kept_clone_where_there_is_one() {
+    let bench = Bench::new("deep");
+    let mut executor = bench.child(&["--sandbox", "off"]);
+    let deep = "import os; [(os.mkdir('x'*200), os.chdir('x'*200)) for _ in range(60)]";
+    let goal = format!("sh python3 -c \"{deep}\"\nwrite a.txt new");
+    let id = executor.start(&bench.repo, &goal);
+    let record = executor.record(&id);
+    assert_eq!(record["error"]["code"], "result_failed", "{record}");
+    let work = bench.task_dir(&id).join("work");
+    let warnings = record["warnings"].to_string();
+    let named = format!("what the agent has left is in {}", work.display());
+    assert!(warnings.contains(&named), "{record}");
+    assert!(!warnings.contains("not kept"), "{record}");
+    let written = fs::read_to_string(work.join("a.txt"));
+    assert_eq!(written.ok().as_deref(), Some("new\n"));
+    executor.close();
+}
+
 /// A directory is a repository without any `.git` as well: a bare one, or one that names another
 /// for its objects. Git runs what it configures where somebody stands in it.
 #[test]

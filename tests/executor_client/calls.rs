@@ -194,6 +194,8 @@ fn every_error_of_the_readme_is_reached() {
     ] {
         let said = front.submit(&format!("refuse {code}"));
         assert_eq!(said["error"]["retry_after_ms"], 1234);
+        let named = &said["error"]["details"]["task_id"];
+        assert!(named.is_null(), "a task that was never accepted: {said}");
         reach(said, code, retryable);
     }
     reach(front.submit(" "), "invalid_arguments", false);
@@ -393,7 +395,11 @@ fn arguments_are_held_to_the_schema_before_anybody_is_asked() {
     long["acceptance"] = vec!["a".repeat(4096); 64].into();
     let said = front.call("larry_submit_task", long);
     assert_eq!(said["code"], "invalid_arguments");
-    assert!(said["text"].as_str().unwrap().contains("262144"), "{said}");
+    let text = said["text"].as_str().unwrap();
+    assert!(
+        text.contains("262144") && text.contains("/acceptance"),
+        "{said}"
+    );
     assert_eq!(place.count("task/submit"), 0);
     front.close();
 }

@@ -186,9 +186,10 @@ fn an_exit_status_is_told_as_it_was() {
         ] {
             assert_eq!(cell.sh(script).code, code, "{script}, {}", cell.walls);
         }
-        let killed = cell.sh("kill -9 $$").code;
-        let wanted = cell.walls.has_bubblewrap().then_some(128 + 9);
-        assert_eq!(killed, wanted, "{}", cell.walls);
+        let killed = cell.sh("kill -9 $$");
+        let outer = cell.walls.has_bubblewrap();
+        assert_eq!(killed.code, outer.then_some(128 + 9), "{killed:?}");
+        assert_eq!(killed.report, [9][..usize::from(outer)], "{killed:?}");
         let absent = cell.run(&["/no/such/program"]);
         absent.has("/no/such/program cannot be started");
         assert_eq!(absent.code, Some(127));

@@ -124,15 +124,23 @@ pub(crate) struct Said {
     #[allow(dead_code, reason = "a failure shows it")]
     walls: Walls,
     pub(crate) code: Option<i32>,
+    /// What the first process tells of the program's end.
+    pub(crate) report: Vec<u8>,
     pub(crate) text: String,
 }
 
 impl Said {
     fn new(walls: Walls, output: &Output) -> Self {
-        let both = [&output.stdout[..], &output.stderr[..]].concat();
+        // Behind the outer wall the program has its stderr for both.
+        let (report, stdout) = match walls.has_bubblewrap() {
+            true => (&output.stdout[..], &[][..]),
+            false => (&[][..], &output.stdout[..]),
+        };
+        let both = [stdout, &output.stderr[..]].concat();
         Self {
             walls,
             code: output.status.code(),
+            report: report.to_owned(),
             text: String::from_utf8_lossy(&both).into_owned(),
         }
     }

@@ -16,7 +16,7 @@ use crate::executor::run::git;
 use crate::executor::run::repo::{Repo, RepoRefused};
 use crate::executor::run::scope;
 use crate::executor::schedule::queue::{Admission, TaskEntry};
-use crate::executor::schedule::task::Task;
+use crate::executor::schedule::task::{Content, Task};
 use crate::executor::threads::{self, locked, wait};
 use crate::executor::{clock, json};
 use crate::executor_protocol::PROTOCOL;
@@ -332,19 +332,16 @@ impl Connection<'_> {
             RepoRefused::NotAllowed(what) => ApiError::new(TaskErrorCode::RepoNotAllowed, what),
             RepoRefused::Unusable(what) => invalid(what),
         })?;
-        let files = content.files.iter().flatten();
-        if let Some(file) = files
-            .into_iter()
-            .find(|file| !scope::lies_within(repo.real(), file))
-        {
-            let what = format!("{file:?} leads out of the repository");
+        let files = content.files.iter().flatten().enumerate();
+        let outside: Vec<String> = files
+            .filter(|(_, file)| !scope::lies_within(repo.real(), file))
+            .map(|(at, file)| format!("/files/{at} {file:?} leads out of the repository"))
+            .collect();
+        if !outside.is_empty() {
+            let what = outside.join("; ");
             return Err(ApiError::new(TaskErrorCode::PathNotAllowed, what));
         }
-        let names = content.gates();
-        if let Some(name) = names.iter().find(|name| daemon.policy.gate(name).is_none()) {
-            let defined = daemon.policy.gates.iter().map(|gate| gate.name.as_str());
-            let defined = defined.collect::<Vec<_>>().join(", ");
-            let what = format!("the gate {name:?} is not defined; defined are: {defined}");
+        if let Some(what) = self.undefined_gates(content) {
             return Err(invalid(what));
         }
         let (mut name, mut before) = ("HEAD".to_owned(), None);
@@ -367,12 +364,26 @@ impl Connection<'_> {
         Ok((repo, before))
     }
 
+    /// Which gates of a task are not defined, all at once; none if all are.
+    fn undefined_gates(&self, content: &Content) -> Option<String> {
+        let policy = &self.daemon.policy;
+        let undefined: Vec<String> = content
+            .named_gates()
+            .filter(|(_, name)| policy.gate(name).is_none())
+            .map(|(at, name)| format!("/acceptance/{at} the gate {name:?} is not defined"))
+            .collect();
+        let defined = policy.gates.iter().map(|gate| gate.name.as_str());
+        let defined = defined.collect::<Vec<_>>().join(", ");
+        let what = format!("{}; defined are: {defined}", undefined.join("; "));
+        (!undefined.is_empty()).then_some(what)
+    }
+
     /// The task that is continued. It must have ended.
     fn earlier(&self, id: TaskId) -> Result<(Arc<Task>, PreviousTask), ApiError> {
         let entry = self.entry(id)?;
         if entry.state.outcome().is_none() {
             let what = format!("{id}, which is to be continued, has not ended");
-            return Err(ApiError::new(TaskErrorCode::InvalidArguments, what));
+            return Err(ApiError::new(TaskErrorCode::NotFinished, what));
         }
         let record = self.record(id);
         let before = PreviousTask::from_record(&entry.task.content.goal, record.as_bytes());

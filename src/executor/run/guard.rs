@@ -13,7 +13,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, PipeReader, Read as _, Write as _};
 use std::os::fd::AsFd as _;
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -22,6 +22,7 @@ use std::time::Duration;
 use rustix::process::{DumpableBehavior, Signal};
 
 use crate::executor::run::process;
+use crate::executor::walls::entry::SIGNAL_BASE;
 use crate::limits::TASK_SWEEP_MS;
 
 /// The word by which the executor starts its own program as a guard.
@@ -53,17 +54,24 @@ fn run(stdin: &Path, dir: &Path, argv: &[OsString]) -> io::Result<String> {
     let is_sandbox = argv
         .first()
         .is_some_and(|program| program.as_os_str() == "bwrap");
-    let program = start(stdin, dir, argv)?;
+    let (program, report) = start(stdin, dir, argv, is_sandbox)?;
     let obeys = std::thread::Builder::new().spawn(move || obey(program, is_sandbox));
     if let Err(error) = obeys {
         // Nobody could end it.
         process::kill_descendants(Duration::from_millis(TASK_SWEEP_MS), true);
         return Err(error);
     }
-    Ok(attend(program, is_sandbox))
+    Ok(attend(program, report))
 }
 
-fn start(stdin: &Path, dir: &Path, argv: &[OsString]) -> io::Result<u32> {
+/// Starts the program. In a sandbox the first process has a pipe as its stdout, in which it tells
+/// of a signal, and the program has its stderr for both.
+fn start(
+    stdin: &Path,
+    dir: &Path,
+    argv: &[OsString],
+    is_sandbox: bool,
+) -> io::Result<(u32, Option<PipeReader>)> {
     process::adopt_orphans()?;
     // The program could take the pipes of its guard otherwise, and report in its place.
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
@@ -72,15 +80,28 @@ fn start(stdin: &Path, dir: &Path, argv: &[OsString]) -> io::Result<u32> {
     let mut command = Command::new(program);
     command.args(arguments).current_dir(dir);
     command.stdin(File::open(stdin)?);
-    command.stdout(output.try_clone()?).stderr(output);
+    let report = match is_sandbox {
+        true => {
+            let (report, end) = io::pipe()?;
+            // Whoever has ended has told what there is to tell.
+            rustix::io::ioctl_fionbio(&report, true)?;
+            command.stdout(end);
+            Some(report)
+        }
+        false => {
+            command.stdout(output.try_clone()?);
+            None
+        }
+    };
+    command.stderr(output);
     process::in_own_session(&mut command);
     process::dying_with_this(&mut command);
-    Ok(command.spawn()?.id())
+    Ok((command.spawn()?.id(), report))
 }
 
 /// Waits for the program, and for all that it has left. What a sandbox leaves is itself, on its way
 /// out.
-fn attend(program: u32, is_sandbox: bool) -> String {
+fn attend(program: u32, report: Option<PipeReader>) -> String {
     let status = loop {
         match process::reap(true) {
             Some((pid, status)) if pid == program => break Some(status),
@@ -89,12 +110,25 @@ fn attend(program: u32, is_sandbox: bool) -> String {
         }
     };
     let left = process::kill_descendants(Duration::from_millis(TASK_SWEEP_MS), true);
-    let left = if is_sandbox { 0 } else { left };
+    let left = if report.is_some() { 0 } else { left };
+    let status = match (status, report) {
+        (Some(Ok(code)), Some(report)) => Some(signal_within(report, code).map_or(Ok(code), Err)),
+        (status, _) => status,
+    };
     match status {
         Some(Ok(code)) => format!("exited {code} {left}\n"),
         Some(Err(signal)) => format!("signalled {signal} {left}\n"),
         None => String::new(),
     }
+}
+
+/// The signal that ended the program of a sandbox, if its first process tells of one that fits the
+/// exit code.
+fn signal_within(mut report: PipeReader, code: i32) -> Option<i32> {
+    let mut signal = [0];
+    report.read_exact(&mut signal).ok()?;
+    let signal = i32::from(signal[0]);
+    (code == i32::from(SIGNAL_BASE) + signal).then_some(signal)
 }
 
 /// Follows the executor's orders. Their end is the executor's.

@@ -10,6 +10,7 @@ use crate::executor::daemon::Daemon;
 use crate::executor::run::claim::Claim;
 use crate::executor::run::disk::DiskWatch;
 use crate::executor::run::git::Git;
+use crate::executor::run::inspection::ResultPlace;
 use crate::executor::run::own_dir::Lender;
 use crate::executor::run::program::{ProgramDirs, Role, lend, walled};
 use crate::executor::run::repo::Repo;
@@ -20,9 +21,11 @@ use crate::executor::schedule::task::Task;
 use crate::executor::store::log::TaskLog;
 use crate::executor::store::removal::remove_tree;
 use crate::executor::walls::standing::Walls;
+use crate::executor_protocol::sanitize::Sanitized;
 use crate::executor_protocol::state::{Outcome, TaskState};
 use crate::limits::{
-    EXECUTOR_MESSAGE_BYTES_MAX, GIT_TIMEOUT_S, TASK_KILL_MS, TASK_LOG_BYTES_MAX, TASK_SWEEP_MS,
+    EXECUTOR_MESSAGE_BYTES_MAX, GIT_TIMEOUT_S, RECORD_PATH_BYTES_MAX, TASK_KILL_MS,
+    TASK_LOG_BYTES_MAX, TASK_SWEEP_MS,
 };
 use crate::task::id::TaskId;
 use crate::wire::writer::start_of;
@@ -62,6 +65,8 @@ pub(super) struct Job<'s> {
     /// The repository, once it is there.
     pub(super) repo: Option<Repo>,
     pub(super) stop: Stop<'s>,
+    /// What the agent did could not be collected.
+    is_lost: bool,
     pub(super) findings: Findings,
 }
 
@@ -89,9 +94,12 @@ impl<'s> Job<'s> {
                 id: task.id,
                 deadline: Instant::now() + Duration::from_secs(deadline_s),
             },
+            is_lost: false,
             findings: Findings {
                 base: task.base.clone(),
                 strict_scope: config.strict_scope,
+                strict_gates: config.strict_gates,
+                refuse_surprises: config.refuse_surprises,
                 ..Findings::default()
             },
         }
@@ -117,25 +125,24 @@ impl<'s> Job<'s> {
         }
         // What an agent did that ran out of time is collected all the same.
         let collected = self.collect();
-        let is_lost = collected.is_err();
+        self.is_lost = collected.is_err();
         if let Err(what) = collected {
             self.fail("result_failed", what);
         }
+        self.note_touched_gates();
         if !self.is_stopped() && self.findings.before_gates().is_none() {
             self.run_gates();
         }
-        if is_lost || self.findings.fault.is_some() {
-            self.tell_where_the_work_is();
-        }
     }
 
+    /// Tells where the work of an agent is that is in no result, if the work was kept.
     fn tell_where_the_work_is(&mut self) {
-        if let None | Some((Ending::NotStarted(_), _)) = self.findings.agent {
-            return;
-        }
         let work = self.path("work");
-        let what = format!("what the agent has left is in {}", work.display());
-        self.findings.warnings.push(what);
+        let has_no_result = self.is_lost || self.findings.fault.is_some();
+        let has_run = !matches!(self.findings.agent, None | Some((Ending::NotStarted(_), _)));
+        if has_no_result && has_run && workspace::is_plain_dir(&work) {
+            self.findings.warnings.push(workspace::is_in(&work));
+        }
     }
 
     /// Whether the task is to end, of which note is taken.
@@ -356,6 +363,7 @@ impl<'s> Job<'s> {
             return Err("the agent has put something else in the place of its clone".into());
         }
         for repository in workspace::prepare_for_git(&work, &self.path("nested"), &is_cancelled)? {
+            let repository = Sanitized::name(&repository, RECORD_PATH_BYTES_MAX);
             let what =
                 format!("{repository} is a repository of its own; its files were taken as files");
             self.findings.warnings.push(what);
@@ -380,10 +388,14 @@ impl<'s> Job<'s> {
         let Some(head) = head else { return Ok(()) };
         let changes = git.changes(own, &task.base, &head)?;
         git.diff(own, &task.base, &head, &self.path("diff.patch"))?;
-        for path in git.links_out(own, &changes, &own.join("links"))? {
-            let what = format!("{path} is a symbolic link that leads out of the repository");
-            self.findings.warnings.push(what);
-        }
+        self.inspect(
+            git,
+            ResultPlace {
+                git_dir: own,
+                head: &head,
+                changes: &changes,
+            },
+        )?;
         self.findings.diffstat = git.diffstat(own, &task.base, &head)?;
         if let Some(files) = &task.content.files {
             let paths = changes.iter().map(|change| &change.path);
@@ -398,6 +410,33 @@ impl<'s> Job<'s> {
         self.findings.result_ref = Some(git::result_ref(task.id));
         self.findings.changes = changes;
         self.findings.head = Some(head);
+        Ok(())
+    }
+
+    /// Takes note of what a person should know of a result before it is opened. What is run then
+    /// stands before other warnings, so that many of these cannot push it out of the record.
+    fn inspect(&mut self, git: &Git<'_>, result: ResultPlace<'_>) -> Result<(), String> {
+        let (opened, modules) = (git.run_when_opened(result)?, git.foreign_modules(result));
+        let links = git.links_out(result)?;
+        let told = |what: &str, of: &[String]| {
+            (!of.is_empty()).then(|| format!("{what}: {}", of.join(", ")))
+        };
+        let opened_told = "runs_when_opened: the task changed files that are run, or obeyed, when \
+                           they are opened";
+        let modules_told = "submodules are fetched from an address that is new";
+        let first = [told(opened_told, &opened), told(modules_told, &modules)];
+        let warnings = &mut self.findings.warnings;
+        warnings.splice(..0, first.into_iter().flatten());
+        for path in links.paths {
+            let path = Sanitized::name(&path, RECORD_PATH_BYTES_MAX);
+            let what = format!("{path} is a symbolic link that leads out of the repository");
+            warnings.push(what);
+        }
+        if links.unknown > 0 {
+            let what = "symbolic links are not known to stay in the repository: there are too many";
+            warnings.push(format!("{} {what}", links.unknown));
+        }
+        self.findings.run_when_opened = opened;
         Ok(())
     }
 
@@ -446,8 +485,7 @@ impl<'s> Job<'s> {
         if !work.exists() {
             return Ok(());
         }
-        workspace::disarm(&work)
-            .map_err(|error| format!("the clone of the agent was not kept: {error}"))?;
+        workspace::disarm(&work).map_err(|error| workspace::not_kept(&error))?;
         if own.exists() {
             let soon = Instant::now() + Duration::from_millis(TASK_KILL_MS);
             let git = self.daemon.git.bounded(soon, &|| false);
@@ -462,8 +500,10 @@ impl<'s> Job<'s> {
             // The result is in the user's repository, or the files are to make room; what cannot be
             // removed goes with the record.
             let _ = remove_tree(&self.path("work"));
-        } else if let Err(what) = self.keep_work() {
-            self.findings.warnings.push(what);
+        } else {
+            let kept = self.keep_work();
+            self.findings.warnings.extend(kept.err());
+            self.tell_where_the_work_is();
         }
         self.daemon.journal.state_dir().clear(self.task.id);
         if has_succeeded || self.findings.result_ref.is_some() {

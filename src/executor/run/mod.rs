@@ -7,11 +7,14 @@
 //!   [`repo_settings`] and [`object_stores`]. [`git`] sees it by a [`stand_in`], makes the clone
 //!   and takes the files in by an [`own_dir`], and delivers the [`result`], by way of [`command`],
 //!   which ends whatever it runs within a limit; [`workspace`] is the directory in between.
+//!   [`inspection`] finds what of a result should be known before it is opened, with
+//!   [`run_when_opened`] and [`links`].
 //! - [`brief`] is what the agent is told, [`claim`] is what it says of its work.
 //! - [`supervisor`] starts each program under a [`guard`], a process of its own that lets nothing
 //!   live on, with what [`program`] says the program is given. [`disk`] watches what it writes.
 //!   [`process`] and [`pipe`] are the system.
 //! - [`verification`] holds a result to its [`gates`], with [`gate_output`] and [`scope`].
+//!   [`gate_inputs`] knows what decides a gate, by way of [`path_pattern`].
 //! - [`verdict`] says what became of the task, and [`record`] writes it down within its bound.
 //!
 //! Nothing here waits without a limit: not for git, not for a pipe that somebody holds, not for a
@@ -21,13 +24,17 @@ pub mod brief;
 pub mod claim;
 pub mod command;
 pub mod disk;
+pub mod gate_inputs;
 pub mod gate_output;
 pub mod gates;
 pub mod git;
 pub mod guard;
+pub mod inspection;
 pub mod job;
+pub mod links;
 pub mod object_stores;
 pub mod own_dir;
+pub mod path_pattern;
 pub mod pipe;
 pub mod process;
 pub mod program;
@@ -36,6 +43,7 @@ pub mod repo;
 pub mod repo_files;
 pub mod repo_settings;
 pub mod result;
+pub mod run_when_opened;
 pub mod scope;
 pub mod stand_in;
 pub mod supervisor;

@@ -12,6 +12,7 @@ use crate::executor::json;
 use crate::executor::run::result::FileChange;
 use crate::executor::run::supervisor::Ending;
 use crate::executor::run::verdict::{Findings, GateRun, Verdict};
+use crate::executor_protocol::grammar::{RAW_BYTE_MARK, RAW_BYTE_TEXT_BYTES};
 use crate::executor_protocol::state::TaskState;
 use crate::limits::{
     EXECUTOR_RECORD_BYTES_MAX, GATE_TAIL_BYTES_MAX, GATES_MAX, RECORD_ARGUMENTS_MAX,
@@ -296,6 +297,10 @@ fn path_start(path: &str) -> Cow<'_, str> {
         whole if whole == path => Cow::Borrowed(whole),
         _ => {
             let start = encoded_start(path, RECORD_PATH_BYTES_MAX - CUT.len());
+            // A part of a marked byte is none.
+            let mark = start.rfind(RAW_BYTE_MARK);
+            let cut_mark = mark.filter(|at| at + RAW_BYTE_TEXT_BYTES > start.len());
+            let start = &start[..cut_mark.unwrap_or(start.len())];
             Cow::Owned(format!("{start}{CUT}"))
         }
     }
@@ -352,6 +357,7 @@ mod tests {
     use super::*;
     use crate::executor::run::claim::Claim;
     use crate::executor::run::gates::TestCount;
+    use crate::executor::run::result::TreeEntry;
     use crate::executor_protocol::record::{Record, Subject};
     use crate::executor_protocol::state::Outcome;
     use crate::task::id::TaskId;
@@ -403,7 +409,8 @@ mod tests {
             status,
             added: Some(u64::MAX),
             removed: Some(u64::MAX),
-            link: None,
+            before: TreeEntry::default(),
+            after: TreeEntry::default(),
         })
     }
 
@@ -449,6 +456,7 @@ mod tests {
             Just(".gitignore"),
             Just("\u{1}\n\u{202E}\"\\"),
             Just("\u{1F600}"),
+            Just("\0ff"),
         ];
         let count = prop_oneof![1..6_usize, Just(300), Just(900)];
         (vec(component, 1..7), count).prop_map(|(parts, count)| {
@@ -464,7 +472,8 @@ mod tests {
             status: "T".into(),
             added: Some(u64::MAX),
             removed: None,
-            link: None,
+            before: TreeEntry::default(),
+            after: TreeEntry::default(),
         };
         Findings {
             changes: paths.iter().map(change).collect(),
@@ -581,7 +590,8 @@ mod tests {
                 status: long.clone(),
                 added: Some(u64::MAX),
                 removed: Some(u64::MAX),
-                link: None,
+                before: TreeEntry::default(),
+                after: TreeEntry::default(),
             };
             let findings = Findings {
                 gates: vec![gate; GATES_MAX],
@@ -602,6 +612,19 @@ mod tests {
                 ..Findings::default()
             };
             checked(&findings, &long, "/state");
+        }
+    }
+
+    #[test]
+    fn a_path_is_not_cut_within_a_byte_that_is_not_utf_8() {
+        for start in 0..12 {
+            let path = format!("{}{}", "x".repeat(start), "\0ff".repeat(500));
+            let cut = path_start(&path);
+            assert!(
+                crate::executor_protocol::grammar::is_inner_path(&cut),
+                "{cut:?}"
+            );
+            assert!(cut.ends_with("ff..."), "{cut:?}");
         }
     }
 
@@ -639,7 +662,8 @@ mod tests {
             status: "M".into(),
             added: Some(10),
             removed: None,
-            link: None,
+            before: TreeEntry::default(),
+            after: TreeEntry::default(),
         };
         let findings = Findings {
             changes: paths.iter().map(change).collect(),

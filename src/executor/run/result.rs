@@ -6,12 +6,13 @@ use std::path::Path;
 
 use crate::executor::run::git::{Git, result_ref};
 use crate::executor::run::repo::Repo;
+use crate::executor_protocol::grammar::RAW_BYTE_MARK;
 use crate::task::id::TaskId;
 
 /// One file that was changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileChange {
-    /// Its path in the repository.
+    /// Its path in the repository, in which a byte that is no part of UTF-8 is marked.
     pub path: String,
     /// Added, modified, deleted or type-changed: A, M, D or T.
     pub status: String,
@@ -19,8 +20,19 @@ pub struct FileChange {
     pub added: Option<u64>,
     /// Lines that were removed.
     pub removed: Option<u64>,
-    /// The blob that holds the target, if it is a symbolic link now.
-    pub link: Option<String>,
+    /// What was there before.
+    pub before: TreeEntry,
+    /// What is there now.
+    pub after: TreeEntry,
+}
+
+/// What stands in a tree; zeros for nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TreeEntry {
+    /// What it is, in digits.
+    pub mode: String,
+    /// The object that holds it.
+    pub object: String,
 }
 
 impl Git<'_> {
@@ -36,23 +48,30 @@ impl Git<'_> {
             command
                 .args(DIFF)
                 .args([what, "-z", "--no-abbrev", "--end-of-options", base, head]);
-            Ok::<_, String>(String::from_utf8_lossy(&self.run(command)?).into_owned())
+            self.run(command)
         };
         let numbers = diff("--numstat")?;
-        let numbers: Vec<&str> = numbers.split_terminator('\0').collect();
         let kinds = diff("--raw")?;
-        let kinds: Vec<&str> = kinds.split_terminator('\0').collect();
-        let changes = kinds.chunks_exact(2).zip(numbers).map(|(kind, numbers)| {
+        let kinds: Vec<&[u8]> = terminated(&kinds).collect();
+        let changes = kinds.chunks_exact(2).zip(terminated(&numbers));
+        let changes = changes.map(|(kind, numbers)| {
             // The modes and the blobs, each before and after, and the status.
-            let words: Vec<&str> = kind[0].split(' ').collect();
+            let words = String::from_utf8_lossy(kind[0]);
+            let words: Vec<&str> = words.split(' ').collect();
             let word = |index: usize| words.get(index).copied().unwrap_or_default();
+            let entry = |mode: usize| TreeEntry {
+                mode: word(mode).trim_start_matches(':').to_owned(),
+                object: word(mode + 2).to_owned(),
+            };
+            let numbers = String::from_utf8_lossy(numbers);
             let mut numbers = numbers.split('\t').map(|number| number.parse().ok());
             FileChange {
-                path: kind[1].to_owned(),
+                path: name_of(kind[1]),
                 status: word(4).to_owned(),
                 added: numbers.next().flatten(),
                 removed: numbers.next().flatten(),
-                link: (word(1) == LINK_MODE).then(|| word(3).to_owned()),
+                before: entry(0),
+                after: entry(1),
             }
         });
         Ok(changes.collect())
@@ -80,38 +99,6 @@ impl Git<'_> {
         command.args([base, head]).stdout(file);
         self.run(command)?;
         fs::rename(&new, to).map_err(|error| error.to_string())
-    }
-
-    /// Symbolic links among changed files that lead out of the repository. All are asked for at
-    /// once, by a list in a file.
-    pub fn links_out(
-        &self,
-        git_dir: &Path,
-        changes: &[FileChange],
-        list: &Path,
-    ) -> Result<Vec<String>, String> {
-        let links = changes
-            .iter()
-            .filter_map(|change| Some((change.path.as_str(), change.link.as_deref()?)));
-        let (paths, mut blobs): (Vec<&str>, Vec<&str>) = links.unzip();
-        if paths.is_empty() {
-            return Ok(Vec::new());
-        }
-        blobs.push("");
-        let listed = fs::write(list, blobs.join("\n")).and_then(|()| fs::File::open(list));
-        let mut command = self.command(git_dir, git_dir);
-        command.args(["cat-file", "--batch"]);
-        command.stdin(listed.map_err(|error| error.to_string())?);
-        let blobs = self.run_cut(command)?.stdout;
-        let mut rest = blobs.as_slice();
-        // What is beyond the bound of the output is not known to stay inside.
-        let leads_out = |path: &&str| {
-            blob(&mut rest).is_none_or(|target| {
-                crate::executor::run::scope::leaves(path, &String::from_utf8_lossy(target))
-            })
-        };
-        let out = paths.into_iter().filter(leads_out);
-        Ok(out.map(str::to_owned).collect())
     }
 
     /// Packs what a result has and its base does not have, into a file.
@@ -166,6 +153,27 @@ impl Git<'_> {
     }
 }
 
+/// Texts that each end in a NUL.
+pub(super) fn terminated(texts: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let texts = texts.strip_suffix(b"\0").unwrap_or(texts);
+    let is_empty = texts.is_empty();
+    texts.split(|byte| *byte == 0).filter(move |_| !is_empty)
+}
+
+/// The name of a file as text. A byte that is no part of UTF-8 is marked, so that two names never
+/// have the same text: what compares texts compares bytes.
+pub fn name_of(bytes: &[u8]) -> String {
+    let mut name = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        name.push_str(chunk.valid());
+        for byte in chunk.invalid() {
+            name.push(RAW_BYTE_MARK);
+            name.push_str(&format!("{byte:02x}"));
+        }
+    }
+    name
+}
+
 /// From how many objects on they stay in a pack, as git has it for what it fetches.
 const LOOSE_OBJECTS_MAX: u32 = 100;
 
@@ -180,7 +188,7 @@ fn objects_in(pack: &mut File) -> Option<u32> {
 
 /// The first blob of what `git cat-file --batch` prints: a line that ends in its length, itself and
 /// LF. The rest is left.
-fn blob<'b>(printed: &mut &'b [u8]) -> Option<&'b [u8]> {
+pub(super) fn blob<'b>(printed: &mut &'b [u8]) -> Option<&'b [u8]> {
     let (head, rest) = printed.split_at_checked(memchr::memchr(b'\n', printed)? + 1)?;
     let bytes = head.rsplit(|byte| *byte == b' ').next()?.trim_ascii();
     let bytes: usize = std::str::from_utf8(bytes).ok()?.parse().ok()?;
@@ -189,8 +197,10 @@ fn blob<'b>(printed: &mut &'b [u8]) -> Option<&'b [u8]> {
     Some(blob)
 }
 
-const LINK_MODE: &str = "120000";
+/// What git calls a symbolic link.
+pub(super) const LINK_MODE: &str = "120000";
 
+/// How commits are compared: whole, submodules included.
 const DIFF: [&str; 7] = [
     "diff-tree",
     "-r",
@@ -198,7 +208,7 @@ const DIFF: [&str; 7] = [
     "--no-ext-diff",
     "--no-textconv",
     "--no-color",
-    "--ignore-submodules=all",
+    "--ignore-submodules=none",
 ];
 
 /// What git looks at in a `.gitmodules`.
@@ -216,6 +226,23 @@ const MODULE_CHECKS: [&str; 8] = [
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Names that are not UTF-8 were all the same text, that of U+FFFD.
+    #[test]
+    fn bytes_that_are_not_utf_8_keep_names_apart() {
+        for (bytes, name) in [
+            (&b"\xff"[..], "\0ff"),
+            (b"a\xfe/\xc3", "a\0fe/\0c3"),
+            (b"\xf0\x9f\x98", "\0f0\09f\098"),
+            ("\u{FFFD}é".as_bytes(), "\u{FFFD}é"),
+            (b"\\xff", "\\xff"),
+        ] {
+            assert_eq!(name_of(bytes), name, "{bytes:?}");
+        }
+        let list: Vec<&[u8]> = terminated(b"a\0\0b\0").collect();
+        assert_eq!(list, [&b"a"[..], b"", b"b"]);
+        assert_eq!(terminated(b"").count(), 0);
+    }
 
     #[test]
     fn blobs_are_taken_one_by_one() {

@@ -92,6 +92,14 @@ pub struct Findings {
     pub out_of_scope: Vec<String>,
     /// Whether that is a failure.
     pub strict_scope: bool,
+    /// What was changed of what decides the gates, a sentence for each gate.
+    pub gates_touched: Vec<String>,
+    /// Whether that is a failure.
+    pub strict_gates: bool,
+    /// What was changed and is run by somebody who only opens it.
+    pub run_when_opened: Vec<String>,
+    /// Whether that is a failure.
+    pub refuse_surprises: bool,
     /// The gates that ran.
     pub gates: Vec<GateRun>,
     /// Sentences that a person should read.
@@ -134,6 +142,15 @@ impl Findings {
             let paths = self.out_of_scope.join(", ");
             let what = format!("files outside of the declared scope were changed: {paths}");
             return failed("out_of_scope", start_of(&what, 512).to_owned());
+        }
+        if self.refuse_surprises && !self.run_when_opened.is_empty() {
+            let paths = self.run_when_opened.join(", ");
+            let what = format!("files were changed that are run when they are opened: {paths}");
+            return failed("runs_when_opened", start_of(&what, 512).to_owned());
+        }
+        if self.strict_gates && !self.gates_touched.is_empty() {
+            let what = self.gates_touched.join("; ");
+            return failed("gate_touched", start_of(&what, 512).to_owned());
         }
         None
     }
@@ -256,6 +273,7 @@ pub fn end_of(text: &str, bytes: usize) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::executor::run::result::TreeEntry;
 
     fn change(path: &str) -> FileChange {
         FileChange {
@@ -263,7 +281,8 @@ mod tests {
             status: "M".into(),
             added: Some(1),
             removed: Some(0),
-            link: None,
+            before: TreeEntry::default(),
+            after: TreeEntry::default(),
         }
     }
 
@@ -378,6 +397,20 @@ mod tests {
         };
         assert_eq!(judged(&outside(false)).0, Succeeded);
         assert_eq!(judged(&outside(true)).1, "out_of_scope");
+        let surprising = |refuse_surprises| Findings {
+            run_when_opened: vec![".envrc (shells that enter a directory)".into()],
+            refuse_surprises,
+            ..worked()
+        };
+        assert_eq!(judged(&surprising(false)).0, Succeeded);
+        assert_eq!(judged(&surprising(true)).1, "runs_when_opened");
+        let touched = |strict_gates| Findings {
+            gates_touched: vec!["the gate test runs what the task changed: b".into()],
+            strict_gates,
+            ..worked()
+        };
+        assert_eq!(judged(&touched(false)).0, Succeeded);
+        assert_eq!(judged(&touched(true)).1, "gate_touched");
     }
 
     #[test]

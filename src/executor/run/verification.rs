@@ -6,8 +6,8 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use super::job::Job;
-use super::scope;
 use crate::executor::policy::Policy;
+use crate::executor::run::gate_inputs::GateInputs;
 use crate::executor::run::gate_output::GateOutput;
 use crate::executor::run::gates::Gate;
 use crate::executor::run::git::Git;
@@ -16,23 +16,30 @@ use crate::executor::run::program::{ProgramDirs, Role, walled};
 use crate::executor::run::supervisor::Ending;
 use crate::executor::run::verdict::{Findings, GateRun};
 use crate::executor::schedule::queue::StopReason;
+use crate::executor::schedule::task::Task;
 use crate::executor::store::log::TaskLog;
 use crate::executor::store::removal::remove_tree;
 use crate::executor_protocol::sanitize::Sanitized;
-use crate::limits::{GATE_TAIL_BYTES_MAX, GATES_LOG_BYTES_MAX};
+use crate::limits::{GATE_TAIL_BYTES_MAX, GATES_LOG_BYTES_MAX, RECORD_PATH_BYTES_MAX};
 
 impl Job<'_> {
+    /// Takes note of what the task changed of what decides its gates. It stands before other
+    /// warnings, so that many of these cannot push it out of the record.
+    pub(super) fn note_touched_gates(&mut self) {
+        let gates = wanted_gates(&self.daemon.policy, &self.task);
+        let touched = touched(&gates, &self.findings);
+        let marked = touched.iter().map(|what| format!("gate_touched: {what}"));
+        self.findings.warnings.splice(..0, marked);
+        self.findings.gates_touched = touched;
+    }
+
     /// Runs the gates on a checkout of the very commit that is the result.
     pub(super) fn run_gates(&mut self) {
         let policy: &Policy = &self.daemon.policy;
-        let names = self.task.content.gates();
-        let gates: Vec<&Gate> = names.iter().filter_map(|name| policy.gate(name)).collect();
+        let gates = wanted_gates(policy, &self.task);
         if gates.is_empty() {
             return;
         }
-        self.findings
-            .warnings
-            .extend(touched(&gates, &self.findings));
         let commit = self
             .findings
             .head
@@ -135,18 +142,27 @@ impl Job<'_> {
     }
 }
 
-/// Which gates are no longer what the operator knew, since the task changed what they run.
+/// The gates that a task is held to.
+fn wanted_gates<'p>(policy: &'p Policy, task: &Task) -> Vec<&'p Gate> {
+    let names = task.content.gates();
+    names.iter().filter_map(|name| policy.gate(name)).collect()
+}
+
+/// Which gates are no longer what the operator knew, since the task changed what decides them.
 fn touched(gates: &[&Gate], findings: &Findings) -> Vec<String> {
-    let mut warnings = Vec::new();
+    let mut sentences = Vec::new();
     for gate in gates {
-        let runs: Vec<String> = gate.files.iter().chain(&gate.argv[..1]).cloned().collect();
+        let inputs = GateInputs::of(gate);
         let paths = findings.changes.iter().map(|change| change.path.as_str());
-        let changed: Vec<&str> = paths.filter(|path| scope::covers(&runs, path)).collect();
+        let changed = paths.filter(|path| inputs.has(path));
+        let changed: Vec<String> = changed
+            .map(|path| Sanitized::name(path, RECORD_PATH_BYTES_MAX).to_string())
+            .collect();
         if !changed.is_empty() {
             let (paths, name) = (changed.join(", "), &gate.name);
-            let what = format!("gate_touched: the gate {name} runs what the task changed: {paths}");
-            warnings.push(what);
+            let what = format!("the gate {name} runs what the task changed: {paths}");
+            sentences.push(what);
         }
     }
-    warnings
+    sentences
 }

@@ -52,14 +52,19 @@ pub struct Content {
 impl Content {
     /// The gates that are asked for, each once, in order.
     pub fn gates(&self) -> Vec<&str> {
-        let named = self.acceptance.iter().filter_map(|text| gate(text));
         let mut gates: Vec<&str> = Vec::new();
-        for name in named {
+        for (_, name) in self.named_gates() {
             if !gates.contains(&name) {
                 gates.push(name);
             }
         }
         gates
+    }
+
+    /// The entries of the acceptance list that name a gate, by their places in it.
+    pub fn named_gates(&self) -> impl Iterator<Item = (usize, &str)> {
+        let entries = self.acceptance.iter().enumerate();
+        entries.filter_map(|(at, text)| Some((at, gate(text)?)))
     }
 
     /// What is to be true in words, for the agent.

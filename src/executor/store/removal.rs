@@ -20,15 +20,24 @@ use rustix::io::Errno;
 ///
 /// What the system does not let go of. The rest is gone.
 pub fn remove_tree(path: &Path) -> io::Result<()> {
-    match rustix::fs::unlinkat(CWD, path, AtFlags::empty()) {
+    remove_tree_at(CWD, path)
+}
+
+/// The same for a name in a directory, however deep that directory lies.
+///
+/// # Errors
+///
+/// What the system does not let go of. The rest is gone.
+pub fn remove_tree_at(parent: impl AsFd, name: impl rustix::path::Arg + Copy) -> io::Result<()> {
+    match rustix::fs::unlinkat(&parent, name, AtFlags::empty()) {
         Err(Errno::ISDIR | Errno::PERM) => {}
         Err(Errno::NOENT) => return Ok(()),
         other => return Ok(other?),
     }
-    let top = open_dir(CWD, path)?;
+    let top = open_dir(&parent, name)?;
     let emptied = empty(&top);
     drop(top);
-    rustix::fs::unlinkat(CWD, path, AtFlags::REMOVEDIR)?;
+    rustix::fs::unlinkat(&parent, name, AtFlags::REMOVEDIR)?;
     emptied
 }
 
@@ -116,10 +125,7 @@ fn remove_dir(
 }
 
 /// Opens a directory itself, and no link to one, and makes sure that its owner may change it.
-pub(super) fn open_dir(
-    parent: impl AsFd,
-    name: impl rustix::path::Arg + Copy,
-) -> io::Result<OwnedFd> {
+pub fn open_dir(parent: impl AsFd, name: impl rustix::path::Arg + Copy) -> io::Result<OwnedFd> {
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let handle = rustix::fs::openat(&parent, name, flags | OFlags::PATH, Mode::empty())?;
     let mode = rustix::fs::fstat(&handle)?.st_mode;
@@ -136,7 +142,8 @@ pub(super) fn open_dir(
     )?)
 }
 
-fn is_dir(dir: &OwnedFd, name: &std::ffi::CStr) -> bool {
+/// Whether a name of a directory is a directory itself, and no link to one.
+pub fn is_dir(dir: &OwnedFd, name: &std::ffi::CStr) -> bool {
     let found = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW);
     found.is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::Directory)
 }

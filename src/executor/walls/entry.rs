@@ -2,14 +2,18 @@
 //! executor-wall`, which nobody types.
 //!
 //! Within the outer wall it is the first process: it stays, takes in what is left behind, and ends
-//! as the program did, at which everything within ends. Nobody within can look into it: it is
-//! marked as not to be traced, and the calls for that are refused. Without the outer wall the
-//! process becomes the program, and whoever started it stands outside of the wall.
+//! as the program did, at which everything within ends. An exit code does not tell a signal from a
+//! program's own 137, so that the process says the number of the signal on its stdout, which it has
+//! for itself: the program has its stderr for both. Nobody within can look into it: it is marked as
+//! not to be traced, and the calls for that are refused. Without the outer wall the process becomes
+//! the program, and whoever started it stands outside of the wall.
 
 use std::ffi::{OsStr, OsString};
+use std::io::{self, Write as _};
+use std::os::fd::AsFd as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::{Child, Command, ExitCode, ExitStatus};
 
 use rustix::process::{DumpableBehavior, WaitOptions};
 use rustix::thread::{CapabilitiesSecureBits, CapabilitySet, CapabilitySets};
@@ -30,6 +34,9 @@ const NOT_STARTED: u8 = 127;
 
 /// The exit code of a wall that does not stand: the program was not started.
 const NO_WALL: u8 = 125;
+
+/// What the number of a signal is added to in an exit code, as shells have it.
+pub const SIGNAL_BASE: u8 = 128;
 
 /// What the process is told on its command line.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -200,39 +207,55 @@ pub fn main(words: &[OsString]) -> ExitCode {
     command.args(&orders.argv[1..]);
     match orders.first {
         false => failed(NOT_STARTED, &program, &command.exec().to_string()),
-        true => match command.spawn() {
-            Ok(child) => ExitCode::from(attend(child.id())),
+        true => match start_within(&mut command) {
+            Ok(child) => ExitCode::from(tell(attend(child.id()))),
             Err(error) => failed(NOT_STARTED, &program, &error.to_string()),
         },
     }
 }
 
+/// Starts the program without the stdout of this process.
+fn start_within(command: &mut Command) -> io::Result<Child> {
+    let output = io::stderr().as_fd().try_clone_to_owned()?;
+    command.stdout(output).spawn()
+}
+
 fn failed(code: u8, program: &OsStr, what: &str) -> ExitCode {
-    use std::io::Write as _;
     // Nobody may be there to read it.
     let _ = writeln!(
-        std::io::stderr(),
+        io::stderr(),
         "rocco: {} cannot be started: {what}",
         program.display()
     );
     ExitCode::from(code)
 }
 
-/// Waits for the program, takes in whatever else ends meanwhile, and tells the exit code: for a
-/// signal 128 and its number, as shells have it.
-fn attend(program: u32) -> u8 {
+/// Waits for the program, and takes in whatever else ends meanwhile. Gives nothing if the system
+/// does not tell how the program ended.
+fn attend(program: u32) -> Option<ExitStatus> {
     loop {
         match rustix::process::wait(WaitOptions::empty()) {
             Ok(Some((pid, status))) if pid.as_raw_nonzero().get().unsigned_abs() == program => {
-                let status = std::process::ExitStatus::from_raw(status.as_raw());
-                let signal = status.signal().map(|signal| 128 + signal);
-                let code = status.code().or(signal).unwrap_or(1);
-                return u8::try_from(code).unwrap_or(u8::MAX);
+                return Some(ExitStatus::from_raw(status.as_raw()));
             }
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(_) => return NO_WALL,
+            Err(_) => return None,
         }
     }
+}
+
+/// Tells how the program ended: the signal in a byte on stdout, and the exit code, which is for a
+/// signal 128 and its number, as shells have it.
+fn tell(status: Option<ExitStatus>) -> u8 {
+    let Some(status) = status else { return NO_WALL };
+    if let Some(signal) = status.signal().and_then(|signal| u8::try_from(signal).ok()) {
+        let mut report = io::stdout();
+        // Without an executor nobody reads it.
+        let _ = report.write_all(&[signal]).and_then(|()| report.flush());
+        return SIGNAL_BASE.saturating_add(signal);
+    }
+    let code = status.code().and_then(|code| u8::try_from(code).ok());
+    code.unwrap_or(u8::MAX)
 }
 
 #[cfg(test)]

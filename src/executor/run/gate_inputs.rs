@@ -1,0 +1,292 @@
+//! What decides a gate beside the code that it tests: the files that its command names, and those
+//! that the programs of the command read before anything else. No I/O.
+
+use crate::executor::run::gates::Gate;
+use crate::executor::run::path_pattern::FoldedPath;
+use crate::executor::run::scope;
+
+/// Programs, and patterns of the files that they read by themselves, with spaces in between.
+struct ProgramInputs {
+    programs: &'static str,
+    files: &'static str,
+}
+
+/// What is read without being named. A program is known by its name without a version.
+const INPUTS: &[ProgramInputs] = &[
+    ProgramInputs {
+        programs: "\
+            python pypy pytest py.test tox nox uv uvx poetry pdm hatch pipenv coverage \
+            nosetests ruff mypy flake8 pylint",
+        files: "\
+            conftest.py pytest.ini .pytest.ini pytest.toml .pytest.toml tox.ini tox.toml \
+            setup.cfg setup.py pyproject.toml noxfile.py sitecustomize.py usercustomize.py \
+            *.pth pyvenv.cfg .coveragerc uv.toml ruff.toml .ruff.toml mypy.ini .mypy.ini \
+            .flake8 .pylintrc pylintrc",
+    },
+    ProgramInputs {
+        programs: "make gmake bmake mingw32-make",
+        files: "gnumakefile bsdmakefile makefile *.mk",
+    },
+    ProgramInputs {
+        programs: "cargo cross rustc clippy-driver",
+        files: "\
+            cargo.toml cargo.lock build.rs .cargo rust-toolchain rust-toolchain.toml \
+            .config/nextest.toml clippy.toml .clippy.toml rustfmt.toml .rustfmt.toml",
+    },
+    ProgramInputs {
+        programs: "go gotestsum",
+        files: "go.mod go.sum go.work go.work.sum /vendor",
+    },
+    ProgramInputs {
+        programs: "\
+            node npm npx pnpm pnpx yarn bun bunx deno jest vitest mocha ava tsx ts-node tsc \
+            playwright cypress karma eslint biome",
+        files: "\
+            package.json package-lock.json pnpm-lock.yaml yarn.lock .npmrc .yarnrc* .yarn \
+            .pnp.* .pnpmfile.* pnpm-workspace.yaml node_modules jest.config.* jest.setup.* \
+            vitest.* vite.config.* .mocharc* ava.config.* babel.config.* .babelrc* .swcrc \
+            tsconfig*.json playwright.config.* cypress.config.* karma.conf.* bunfig.toml \
+            deno.json* deno.lock eslint.config.* .eslintrc* biome.json* __mocks__",
+    },
+    ProgramInputs {
+        programs: "gradle gradlew mvn mvnw mvnd",
+        files: "*.gradle *.gradle.kts gradle.properties gradle gradlew buildsrc pom.xml .mvn mvnw",
+    },
+    ProgramInputs {
+        programs: "cmake ctest ninja meson",
+        files: "\
+            cmakelists.txt *.cmake cmakepresets.json cmakeuserpresets.json ctestcustom.* \
+            meson.build meson.options meson_options.txt build.ninja",
+    },
+    ProgramInputs {
+        programs: "bazel bazelisk buck buck2",
+        files: "\
+            .bazelrc .bazelversion workspace* module.bazel build build.bazel *.bzl \
+            tools/bazel .buckconfig buck",
+    },
+    ProgramInputs {
+        programs: "just task rake ruby bundle rspec mix prove",
+        files: "\
+            justfile .justfile taskfile.* rakefile *.rake gemfile* .bundle .rspec \
+            spec_helper.rb rails_helper.rb test_helper.* mix.exs .proverc",
+    },
+    ProgramInputs {
+        programs: "dotnet msbuild php phpunit composer swift zig sbt",
+        files: "\
+            *.csproj *.fsproj *.sln *.slnx directory.*.props directory.*.targets \
+            nuget.config global.json *.runsettings phpunit.* composer.json composer.lock \
+            package.swift build.zig build.zig.zon build.sbt /project",
+    },
+    ProgramInputs {
+        programs: "git pre-commit lefthook",
+        files: ".gitattributes .gitignore .pre-commit-config.yaml lefthook.* .lefthook.*",
+    },
+];
+
+/// Programs that run modules of Python's, which are looked for where they start, or beside the
+/// script that they start with.
+const PYTHON: &str = "python pypy pytest py.test coverage nosetests";
+
+/// Modules that such a program loads from the root before it looks where they really are: Python's
+/// own (sys.stdlib_module_names), and those of its test runners.
+const PYTHON_MODULES: &str = "\
+    _pytest abc argparse ast asyncio atexit base64 bdb binascii bisect builtins bz2 calendar \
+    cmath cmd code codecs codeop collections colorsys compileall compression concurrent \
+    configparser contextlib contextvars copy copyreg coverage cprofile csv ctypes curses \
+    dataclasses datetime dbm decimal difflib dis distutils doctest email encodings ensurepip \
+    enum errno exceptiongroup faulthandler fcntl filecmp fileinput fnmatch fractions ftplib \
+    functools gc genericpath getopt getpass gettext glob graphlib grp gzip hashlib heapq hmac \
+    html http imp imaplib importlib iniconfig inspect io ipaddress itertools json keyword \
+    linecache locale logging lzma mailbox marshal math mimetypes mmap modulefinder \
+    multiprocessing netrc nose ntpath numbers opcode operator optparse os packaging pathlib pdb \
+    pickle pickletools pipes pkgutil platform plistlib pluggy poplib posix posixpath pprint \
+    profile pstats pty pwd py py_compile pyclbr pydoc pyexpat pygments pytest queue quopri \
+    random re readline reprlib resource rlcompleter runpy sched secrets select selectors shelve \
+    shlex shutil signal site smtplib socket socketserver sqlite3 sre_compile sre_constants \
+    sre_parse ssl stat statistics string stringprep struct subprocess symtable sys sysconfig \
+    syslog tabnanny tarfile tempfile termios textwrap threading time timeit token tokenize tomli \
+    tomllib trace traceback tracemalloc tty types typing unicodedata unittest urllib uuid venv \
+    warnings wave weakref webbrowser wsgiref xml xmlrpc zipapp zipfile zipimport zlib zoneinfo";
+
+/// Programs whose plain words are names of commands and targets, and not of files.
+const TAKES_TARGETS: &str = "\
+    cargo go npm pnpm yarn bun deno make gmake just task rake gradle gradlew mvn mvnw \
+    bazel dotnet swift zig sbt mix tox nox git";
+
+/// What decides a gate, as far as its definition tells.
+#[derive(Debug)]
+pub struct GateInputs<'g> {
+    files: &'g [String],
+    named: Vec<FoldedPath>,
+    patterns: Vec<&'static str>,
+    /// Where the modules of Python's are looked for first.
+    module_dirs: Vec<FoldedPath>,
+}
+
+impl<'g> GateInputs<'g> {
+    /// What decides a gate. An argument may be a command line of its own, or hold a path within it.
+    pub fn of(gate: &'g Gate) -> Self {
+        let words: Vec<&str> = gate.argv.iter().flat_map(|text| words(text)).collect();
+        let programs: Vec<&str> = words.iter().map(|word| program(word)).collect();
+        let runs = |names: &str| names.split(' ').any(|name| programs.contains(&name));
+        let takes_targets = runs(TAKES_TARGETS);
+        let is_file = |word: &&&str| !takes_targets || word.contains(['/', '.']);
+        let paths = words.iter().filter(is_file).flat_map(|word| paths(word));
+        // The root decides every gate, and is therefore not told.
+        let named: Vec<FoldedPath> = paths.filter(|path| !path.is_root()).collect();
+        let inputs = INPUTS.iter().filter(|inputs| runs(inputs.programs));
+        let module_dirs = match runs(PYTHON) {
+            true => {
+                let beside = named.iter().map(FoldedPath::parent);
+                std::iter::once(FoldedPath::root()).chain(beside).collect()
+            }
+            false => Vec::new(),
+        };
+        Self {
+            files: &gate.files,
+            patterns: inputs.flat_map(|inputs| inputs.files.split(' ')).collect(),
+            named,
+            module_dirs,
+        }
+    }
+
+    /// Whether a path is among it.
+    pub fn has(&self, path: &str) -> bool {
+        let folded = FoldedPath::new(path);
+        scope::covers(self.files, path)
+            || self.named.iter().any(|named| folded.lies_in(named))
+            || self
+                .patterns
+                .iter()
+                .any(|pattern| folded.is_named_by(pattern))
+            || self.module_dirs.iter().any(|dir| {
+                let entry = folded.entry_of(dir);
+                entry.is_some_and(shadows_a_module)
+            })
+    }
+}
+
+/// Whether a file or a directory is found before a module of Python's.
+fn shadows_a_module(entry: &str) -> bool {
+    let module = entry.split('.').next().unwrap_or_default();
+    let is_loaded = entry == module
+        || [".py", ".pyc", ".so", ".pyd"]
+            .iter()
+            .any(|end| entry.ends_with(end));
+    is_loaded && PYTHON_MODULES.split(' ').any(|known| known == module)
+}
+
+/// The words of an argument: a shell, or the program itself, may take it apart.
+fn words(argument: &str) -> impl Iterator<Item = &str> {
+    let separates =
+        |character: char| character.is_whitespace() || "'\"`;|&()<>{}[]$=,:\\".contains(character);
+    argument.split(separates).filter(|word| !word.is_empty())
+}
+
+/// The name of a program without its place and its version: `/usr/bin/python3.12` is `python`.
+fn program(word: &str) -> &str {
+    let name = word.rsplit('/').next().unwrap_or_default();
+    let name = name.strip_suffix(".exe").unwrap_or(name);
+    name.trim_end_matches(|character: char| character.is_ascii_digit() || character == '.')
+}
+
+/// The paths that a word may name: itself, and a module of Python's by its file.
+fn paths(word: &str) -> impl Iterator<Item = FoldedPath> {
+    let module = (!word.contains('/')).then(|| word.replace('.', "/") + ".py");
+    let names = [Some(word.to_owned()), module].into_iter().flatten();
+    names.filter_map(|name| FoldedPath::of_argument(&name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decides(line: &[&str], path: &str) -> bool {
+        let gate = Gate {
+            name: "x".into(),
+            argv: line.iter().map(|&word| word.to_owned()).collect(),
+            timeout_s: 1,
+            runner: None,
+            files: Vec::new(),
+            pass_env: Vec::new(),
+        };
+        GateInputs::of(&gate).has(path)
+    }
+
+    #[test]
+    fn a_command_is_decided_by_the_files_that_it_names() {
+        let shell: &[&str] = &["sh", "-c", "cd x && python3 t.py;exit 1"];
+        for (line, path, decided) in [
+            (&["./ci/run.sh"][..], "ci/run.sh", true),
+            (&["sh", "ci/run.sh"], "CI/run.sh", true),
+            (&["sh", "ci/run.sh"], "ci/other.sh", false),
+            (shell, "t.py", true),
+            (shell, "u.py", false),
+            (
+                &["pytest", "tests/test_a.py::TestA::test_b"],
+                "tests/test_a.py",
+                true,
+            ),
+            (&["pytest", "tests"], "tests/test_new.py", true),
+            (
+                &["python3", "-m", "unittest", "tests.test_a"],
+                "tests/test_a.py",
+                true,
+            ),
+            (&["x", "--config=ci/x.conf"], "ci/x.conf", true),
+            (&["pytest", "."], "src/a.py", false),
+            (&["cargo", "test"], "test/a.rs", false),
+            (&["make", "test"], "test/a.c", false),
+            (&["/usr/bin/env", "x"], "usr/bin/env", false),
+        ] {
+            assert_eq!(decides(line, path), decided, "{line:?} {path}");
+        }
+    }
+
+    #[test]
+    fn a_runner_is_decided_by_what_it_reads_first() {
+        for (line, path, decided) in [
+            (&["make", "test"][..], "GNUmakefile", true),
+            (&["sh", "-c", "timeout 9 make -C sub"], "sub/Makefile", true),
+            (&["python3", "-m", "unittest"], "unittest.py", true),
+            (&["python3", "-m", "unittest"], "unittest/__init__.py", true),
+            (&["python3.12", "-m", "unittest"], "Random.py", true),
+            (
+                &["python3", "-m", "unittest"],
+                "json.cpython-312-x86_64-linux-gnu.so",
+                true,
+            ),
+            (&["python3", "-m", "unittest"], "app/json.py", false),
+            (&["python3", "-m", "unittest"], "json.md", false),
+            (&["python3", "ci/t.py"], "ci/json.py", true),
+            (&["python3", "-m", "unittest"], "sitecustomize.py", true),
+            (&["uv", "run", "pytest"], "tests/conftest.py", true),
+            (&["pytest"], "pyproject.toml", true),
+            (&["pytest"], "src/a.py", false),
+            (&["cargo", "test"], "crates/x/build.rs", true),
+            (&["cargo", "test"], ".cargo/config.toml", true),
+            (&["cargo", "test"], "src/lib.rs", false),
+            (&["go", "test", "./..."], "go.mod", true),
+            (&["npx", "vitest", "run"], "vitest.config.ts", true),
+            (&["npm", "test"], "package.json", true),
+            (
+                &["./gradlew", "check"],
+                "gradle/wrapper/gradle-wrapper.properties",
+                true,
+            ),
+            (&["true"], "Makefile", false),
+        ] {
+            assert_eq!(decides(line, path), decided, "{line:?} {path}");
+        }
+    }
+
+    #[test]
+    fn patterns_are_in_small_letters_and_modules_are_words() {
+        let patterns = INPUTS.iter().flat_map(|inputs| inputs.files.split(' '));
+        for pattern in patterns {
+            assert!(!pattern.is_empty());
+            assert_eq!(pattern.to_lowercase(), pattern);
+        }
+        assert!(PYTHON_MODULES.split(' ').all(|module| !module.is_empty()));
+    }
+}

@@ -1,0 +1,162 @@
+//! Patterns that say which paths of a repository mean something to a program. No I/O.
+//!
+//! A path counts as what any file system may make of it: those of macOS and Windows know no case,
+//! and leave out characters that cannot be seen, streams, and points and spaces at the end of a
+//! name.
+
+use crate::executor_protocol::sanitize::cannot_be_seen;
+
+/// A path as every file system may see it.
+#[derive(Debug)]
+pub struct FoldedPath(Vec<String>);
+
+impl FoldedPath {
+    /// Folds a path that git tells.
+    pub fn new(path: &str) -> Self {
+        Self(path.split('/').map(folded).collect())
+    }
+
+    /// Whether a pattern names the path, or a directory above it.
+    ///
+    /// A pattern is one name or more, with slashes between them, in small letters. It may lie in
+    /// any directory; one that begins with a slash lies in the root. In a name `*` stands for any
+    /// characters, once.
+    pub fn is_named_by(&self, pattern: &str) -> bool {
+        let (pattern, is_at_root) = match pattern.strip_prefix('/') {
+            Some(pattern) => (pattern, true),
+            None => (pattern, false),
+        };
+        let names = || pattern.split('/');
+        let starts = self.0.len().saturating_sub(names().count() - 1);
+        let starts = if is_at_root { starts.min(1) } else { starts };
+        (0..starts).any(|start| {
+            let mut pairs = names().zip(&self.0[start..]);
+            pairs.all(|(wanted, name)| is_like(name, wanted))
+        })
+    }
+
+    /// Whether the path is this one, or lies below it.
+    pub fn lies_in(&self, dir: &Self) -> bool {
+        self.0.starts_with(&dir.0)
+    }
+
+    /// The name of the entry in a directory that the path is, or goes through.
+    pub fn entry_of(&self, dir: &Self) -> Option<&str> {
+        let rest = self.0.strip_prefix(dir.0.as_slice())?;
+        rest.first().map(String::as_str)
+    }
+
+    /// The directory that holds the path.
+    pub fn parent(&self) -> Self {
+        Self(self.0[..self.0.len() - 1].to_vec())
+    }
+
+    /// The directory that holds everything.
+    pub fn root() -> Self {
+        Self(Vec::new())
+    }
+
+    /// Whether it is the directory that holds everything.
+    pub fn is_root(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// A path as an argument names it, without `.`. None if it leads upwards.
+    pub fn of_argument(argument: &str) -> Option<Self> {
+        let names = argument.split('/');
+        let names: Vec<String> = names
+            .filter(|name| !matches!(*name, "" | "."))
+            .map(folded)
+            .collect();
+        (!argument.starts_with('/') && !names.iter().any(String::is_empty)).then_some(Self(names))
+    }
+}
+
+/// A name without what some file system does not see. Capital letters first: they are what letters
+/// of other shapes have in common.
+fn folded(name: &str) -> String {
+    let name = name.split(':').next().unwrap_or_default();
+    let name = name.trim_end_matches(['.', ' ']);
+    name.chars()
+        .filter(|character| !is_left_out(*character))
+        .flat_map(char::to_uppercase)
+        .flat_map(char::to_lowercase)
+        .collect()
+}
+
+fn is_left_out(character: char) -> bool {
+    cannot_be_seen(character) || matches!(character, '\u{FE0E}' | '\u{FE0F}')
+}
+
+fn is_like(name: &str, wanted: &str) -> bool {
+    match wanted.split_once('*') {
+        None => name == wanted,
+        Some((start, end)) => {
+            name.len() >= start.len() + end.len() && name.starts_with(start) && name.ends_with(end)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_names_files_and_what_lies_below_them() {
+        for (path, pattern, named) in [
+            ("Makefile", "makefile", true),
+            ("sub/Makefile", "makefile", true),
+            ("sub/Makefile", "/makefile", false),
+            ("makefile.am", "makefile", false),
+            (".vscode/tasks.json", ".vscode", true),
+            ("a/.VSCode/x/y", ".vscode", true),
+            (".github/workflows/x.yml", ".github/workflows", true),
+            (".github/CODEOWNERS", ".github/workflows", false),
+            (".github", ".github/workflows", false),
+            ("x/.cargo/config.toml", ".cargo/config*", true),
+            ("jest.config.mjs", "jest.config.*", true),
+            ("jest.config", "jest.config.*", false),
+            ("a.b", "a.*.b", false),
+        ] {
+            let is_named = FoldedPath::new(path).is_named_by(pattern);
+            assert_eq!(is_named, named, "{path} {pattern}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_what_any_file_system_makes_of_it() {
+        for path in [
+            ".claude",
+            ".CLAUDE",
+            ".cla\u{200C}ude",
+            "\u{FEFF}.claude",
+            ".claude\u{FE0F}",
+            ".claude. .",
+            ".claude::$INDEX_ALLOCATION",
+        ] {
+            assert!(FoldedPath::new(path).is_named_by(".claude"), "{path:?}");
+        }
+        // The sign of the kelvin and the long s.
+        assert!(FoldedPath::new("ma\u{212A}efile").is_named_by("makefile"));
+        assert!(FoldedPath::new(".v\u{17F}code/x").is_named_by(".vscode"));
+        assert!(!FoldedPath::new(".claudé").is_named_by(".claude"));
+    }
+
+    #[test]
+    fn an_argument_is_a_path_from_the_root() {
+        let changed = FoldedPath::new("ci/run.sh");
+        for (argument, named) in [
+            ("./ci/run.sh", true),
+            ("ci/", true),
+            ("ci//run.sh", true),
+            ("run.sh", false),
+            ("/ci/run.sh", false),
+            ("../ci/run.sh", false),
+        ] {
+            let path = FoldedPath::of_argument(argument);
+            let is_named = path.is_some_and(|path| changed.lies_in(&path));
+            assert_eq!(is_named, named, "{argument}");
+        }
+        assert!(FoldedPath::of_argument(".").unwrap().is_root());
+    }
+}

@@ -1,0 +1,186 @@
+//! What of a result is run, or obeyed, by somebody who does no more than open the repository: by an
+//! editor, a shell, an agent, a hook or a build. No I/O.
+
+use crate::executor::run::path_pattern::FoldedPath;
+
+/// Who reads files by themselves, and patterns of these files, with spaces in between.
+struct Opener {
+    who: &'static str,
+    files: &'static str,
+}
+
+/// Files that name commands, or settings that lead to some. What is run only when somebody builds
+/// or tests is not among them, unless editors do that on their own.
+const OPENERS: &[Opener] = &[
+    Opener {
+        who: "coding agents",
+        files: "\
+            .claude .mcp.json claude.md claude.local.md .cursor .cursorrules .codex agents.md \
+            agents.override.md .gemini gemini.md .github/copilot-instructions.md \
+            .github/instructions .github/prompts .github/agents .github/chatmodes .github/hooks \
+            .windsurf .windsurfrules .clinerules .roo .roomodes .roorules .kiro .aider* .continue \
+            .junie .opencode opencode.json* .amazonq .qwen qwen.md .crush* crush.json .goosehints \
+            .augment .trae .rules .agents .agent",
+    },
+    Opener {
+        who: "editors",
+        files: "\
+            .vscode *.code-workspace .idea .run .fleet *.iml .zed .vs .nova .helix .theia \
+            .externaltoolbuilders *.sublime-project .vimrc .exrc .nvimrc \
+            .nvim.lua .lvimrc .local.vimrc .vim .dir-locals*.el .projectile .kateproject",
+    },
+    Opener {
+        who: "linters that editors start",
+        files: "\
+            eslint.config.* .eslintrc* prettier.config.* .prettierrc* stylelint.config.* \
+            .stylelintrc* .solargraph.yml",
+    },
+    Opener {
+        who: "shells that enter a directory",
+        files: ".envrc .env.mise .mise* mise.toml mise.*.toml .config/mise .tool-versions .rtx.toml .autoenv*",
+    },
+    Opener {
+        who: "hooks of git",
+        files: "\
+            .husky .huskyrc* .githooks .pre-commit-config.yaml .pre-commit-hooks.yaml lefthook* \
+            .lefthook* .overcommit.yml .lintstagedrc* lint-staged.config.* .gitconfig",
+    },
+    Opener {
+        who: "git, for submodules",
+        files: ".gitmodules",
+    },
+    Opener {
+        who: "development containers",
+        files: "\
+            .devcontainer .devcontainer.json .gitpod* .replit .idx .codesandbox .stackblitzrc \
+            .codespaces devbox.json devenv.nix",
+    },
+    Opener {
+        who: "continuous integration",
+        files: "\
+            .github/workflows .github/actions .github/dependabot.yml .gitlab-ci* .gitlab .circleci \
+            .travis.yml azure-pipelines* .azure-pipelines .buildkite .drone.yml .woodpecker* \
+            .forgejo .gitea jenkinsfile* bitbucket-pipelines.yml .cirrus* *appveyor.yml .teamcity \
+            .semaphore cloudbuild.yaml",
+    },
+    Opener {
+        who: "package managers",
+        files: "\
+            .npmrc .yarnrc* .yarn .pnp.* .pnpmfile.* pnpmfile.* bunfig.toml .bundle pip.conf \
+            nuget.config",
+    },
+    Opener {
+        who: "cargo and rust-analyzer",
+        files: "build.rs .cargo/config* rust-toolchain rust-toolchain.toml rust-project.json",
+    },
+    Opener {
+        who: "builds that editors start",
+        files: "\
+            .bazelrc .bazelversion .bazelproject tools/bazel .buckconfig .mvn mvnw* gradlew* \
+            gradle/wrapper *.gradle *.gradle.kts directory.*.props directory.*.targets",
+    },
+    Opener {
+        who: "every start of Python",
+        files: "sitecustomize.py usercustomize.py *.pth pyvenv.cfg",
+    },
+    Opener {
+        who: "debuggers and interpreters",
+        files: ".gdbinit .lldbinit .irbrc .pryrc .rprofile .renviron .iex.exs .ghci .ocamlinit",
+    },
+    Opener {
+        who: "file managers",
+        files: "*.desktop .directory autorun.inf desktop.ini *.lnk *.url",
+    },
+];
+
+/// Who reads a path without being asked. None if nobody does.
+pub fn opener(path: &str) -> Option<&'static str> {
+    let folded = FoldedPath::new(path);
+    let reads = |opener: &&Opener| {
+        let mut files = opener.files.split(' ');
+        files.any(|pattern| folded.is_named_by(pattern))
+    };
+    OPENERS.iter().find(reads).map(|opener| opener.who)
+}
+
+/// Whether a path is where git reads attributes.
+pub fn holds_attributes(path: &str) -> bool {
+    FoldedPath::new(path).is_named_by(".gitattributes")
+}
+
+/// Whether attributes of git's name a program that converts or merges files, by the name that the
+/// user's configuration has for it.
+pub fn names_a_filter(attributes: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(attributes);
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let mut words = lines.flat_map(str::split_whitespace);
+    words.any(|word| word.starts_with("filter=") || word.starts_with("merge="))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_run_when_it_is_opened_is_known() {
+        for (path, who) in [
+            (".claude/settings.json", "coding agents"),
+            ("sub/.CLAUDE/settings.json", "coding agents"),
+            (".cl\u{200D}aude/settings.json", "coding agents"),
+            ("CLAUDE.md", "coding agents"),
+            ("docs/AGENTS.md", "coding agents"),
+            (".mcp.json", "coding agents"),
+            (".vscode/tasks.json", "editors"),
+            (".vscode", "editors"),
+            (".idea/workspace.xml", "editors"),
+            (".nvim.lua", "editors"),
+            (".dir-locals.el", "editors"),
+            (".envrc", "shells that enter a directory"),
+            (".config/mise/config.toml", "shells that enter a directory"),
+            (".husky/pre-commit", "hooks of git"),
+            ("lefthook.yml", "hooks of git"),
+            (".gitmodules", "git, for submodules"),
+            (".devcontainer/devcontainer.json", "development containers"),
+            (".github/workflows/x.yml", "continuous integration"),
+            (".npmrc", "package managers"),
+            (".yarnrc.yml", "package managers"),
+            (".cargo/config.toml", "cargo and rust-analyzer"),
+            ("crates/x/build.rs", "cargo and rust-analyzer"),
+            (".bazelrc", "builds that editors start"),
+            ("sitecustomize.py", "every start of Python"),
+        ] {
+            assert_eq!(opener(path), Some(who), "{path:?}");
+        }
+        for path in [
+            "src/main.rs",
+            ".github/CODEOWNERS",
+            "docs/claude.markdown",
+            "vscode/x",
+            ".gitignore",
+            "tests/test_a.py",
+        ] {
+            assert_eq!(opener(path), None, "{path:?}");
+        }
+    }
+
+    #[test]
+    fn attributes_matter_where_they_name_a_filter() {
+        for (text, named) in [
+            ("*.rs text eol=lf\n", false),
+            ("# *.bin filter=lfs\n", false),
+            ("*.bin filter=lfs -text\n", true),
+            ("[attr]x merge=mine\n", true),
+            ("*.py diff=python\n", false),
+        ] {
+            assert_eq!(names_a_filter(text.as_bytes()), named, "{text}");
+        }
+    }
+
+    #[test]
+    fn patterns_are_in_small_letters() {
+        for pattern in OPENERS.iter().flat_map(|opener| opener.files.split(' ')) {
+            assert!(!pattern.is_empty());
+            assert_eq!(pattern.to_lowercase(), pattern);
+        }
+    }
+}

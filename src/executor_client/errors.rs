@@ -51,8 +51,8 @@ pub struct ToolRefusal {
     pub task: Option<TaskId>,
 }
 
-/// What to do about an error, without a full stop. The end of a task makes no room where a time must
-/// pass, so that a time that is known comes first.
+/// What to do about an error, without a full stop. The end of a task makes no room where a time
+/// must pass, so that a time that is known comes first.
 fn advice(code: TaskErrorCode, retry_after_ms: Option<u64>) -> &'static str {
     match code {
         TaskErrorCode::QueueFull if retry_after_ms.is_some() => {

@@ -51,7 +51,7 @@ pub struct ToolRefusal {
     pub task: Option<TaskId>,
 }
 
-/// What to do about an error, without a full stop. The end of a task does not make room where a time
+/// What to do about an error, without a full stop. The end of a task makes no room where a time
 /// must pass, so that a time that is known comes first.
 fn advice(code: TaskErrorCode, retry_after_ms: Option<u64>) -> &'static str {
     match code {

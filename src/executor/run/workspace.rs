@@ -144,7 +144,7 @@ fn disarm_dir(dir: &OwnedFd) -> io::Result<Vec<CString>> {
         if is_called(&HEAD) {
             heads.push(name.to_owned());
         }
-        if let Some(at) = GIT_DIR_NAMES.iter().position(|known| is_called(known)) {
+        if let Some(at) = GIT_DIR_NAMES.iter().position(is_called) {
             has[at] = true;
         }
         match entry.file_type() {

@@ -2,17 +2,18 @@
 
 use std::env;
 use std::ffi::{OsStr, OsString};
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::executor::run::disk::DiskBounds;
 use crate::executor::run::gates::{self, Gate};
 use crate::executor::run::repo::AllowedPlaces;
+use crate::executor::run::repo_files::read_plain;
 use crate::executor::schedule::queue::QueueBounds;
 use crate::executor::store::journal::Durability;
 use crate::executor::walls::bounds::{Bounds, Reach};
 use crate::executor::walls::cgroup::Cgroups;
 use crate::executor::walls::standing::{self, Walls, WallsWanted};
+use crate::limits::GATES_FILE_BYTES_MAX;
 
 /// What the command line says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,7 +113,9 @@ impl Policy {
                 if allow.iter().any(|root| is_in_work_tree(&real, root)) {
                     return Err(format!("{file} lies in a repository that tasks may change"));
                 }
-                let text = fs::read(&real).map_err(|error| format!("{file}: {error}"))?;
+                let text = read_plain(&real, GATES_FILE_BYTES_MAX);
+                let text = text.map_err(|error| format!("{file}: {error}"))?;
+                let text = text.ok_or_else(|| format!("{file} is not there any more"))?;
                 gates::read(&text).map_err(|what| format!("{file}: {what}"))?
             }
         };

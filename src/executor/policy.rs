@@ -4,6 +4,8 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{Access, access};
+
 use crate::executor::run::disk::DiskBounds;
 use crate::executor::run::gates::{self, Gate};
 use crate::executor::run::repo::AllowedPlaces;
@@ -101,6 +103,13 @@ impl Policy {
             ("--writable", &mut config.writable),
         ] {
             opened(option, paths)?;
+        }
+        if let Some(name) = config
+            .pass_env
+            .iter()
+            .find(|name| !gates::is_variable(name))
+        {
+            return Err(format!("--pass-env {name:?} is not the name of a variable"));
         }
         let gates = match &config.gates {
             None => Vec::new(),
@@ -258,22 +267,24 @@ fn lent(path: &Path, home: Option<&Path>) -> Result<(PathBuf, PathBuf), String> 
 /// A command whose program is found wherever it is started from.
 fn found(argv: &[OsString]) -> Result<Vec<OsString>, String> {
     let mut argv = argv.to_vec();
-    let Some(program) = argv.first_mut() else {
-        return Err("no agent is named".into());
-    };
+    let program = argv.first_mut().filter(|program| !program.is_empty());
+    let program = program.ok_or("no agent is named behind --")?;
     let path = Path::new(&*program);
-    let place = if path.components().count() > 1 {
+    let places: Vec<PathBuf> = if path.components().count() > 1 {
         // A link is kept: some programs look at the name by which they are called.
-        std::path::absolute(path).ok().filter(|path| path.is_file())
+        std::path::absolute(path).into_iter().collect()
     } else {
-        let path = safe_path();
-        let places = env::split_paths(&path).map(|dir| dir.join(&*program));
-        places.into_iter().find(|place| place.is_file())
+        let dirs = safe_path();
+        env::split_paths(&dirs).map(|dir| dir.join(path)).collect()
     };
-    match place {
-        Some(place) => *program = place.into(),
-        None => return Err(format!("the agent {} cannot be found", program.display())),
-    }
+    let is_executable = |place: &&PathBuf| access(*place, Access::EXEC_OK).is_ok();
+    let files = || places.iter().filter(|place| place.is_file());
+    let named = || format!("the agent {}", path.display());
+    *program = match (files().find(is_executable), files().next()) {
+        (Some(place), _) => place.into(),
+        (None, Some(_)) => return Err(format!("{} is not executable", named())),
+        (None, None) => return Err(format!("{} cannot be found", named())),
+    };
     Ok(argv)
 }
 

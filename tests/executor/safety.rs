@@ -329,6 +329,48 @@ fn a_gates_file_that_does_not_end_is_refused_at_once() {
     }
 }
 
+/// Each of these was taken at the start, and every task failed by it.
+#[test]
+fn what_cannot_work_is_refused_at_the_start() {
+    let bench = Bench::new("cannot-work");
+    for (line, why) in [
+        (
+            &["--", "/etc/passwd"][..],
+            "the agent /etc/passwd is not executable",
+        ),
+        (&["--", ""], "no agent is named behind --"),
+        (
+            &["--", "/nowhere/agent"],
+            "the agent /nowhere/agent cannot be found",
+        ),
+        (
+            &["--pass-env", "", "--", "true"],
+            "--pass-env \"\" is not the name of a variable",
+        ),
+        (
+            &["--pass-env=A=B", "--", "true"],
+            "--pass-env \"A=B\" is not the name of a variable",
+        ),
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_rocco"));
+        command
+            .args(["executor", "--state"])
+            .arg(bench.path("state"));
+        command
+            .arg("--allow-repo")
+            .arg(&bench.repo)
+            .args(["--sandbox", "off"]);
+        let output = output(command.args(line).stdin(std::process::Stdio::null()));
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(
+            (output.status.code(), said.lines().count()),
+            (Some(1), 1),
+            "{said}"
+        );
+        assert!(said.trim_end().ends_with(why), "{said}");
+    }
+}
+
 #[test]
 fn what_an_agent_prints_cannot_steer_a_terminal() {
     let bench = Bench::new("steer");

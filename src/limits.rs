@@ -336,6 +336,9 @@ pub const GATE_LINE_BYTES_MAX: usize = 4 << 10;
 /// Gates that an operator defines, and gates in a record.
 pub const GATES_MAX: usize = 32;
 
+/// The file that defines the gates, which is read as a whole at the start: 32 KiB for each gate.
+pub const GATES_FILE_BYTES_MAX: usize = 1 << 20;
+
 /// The time for which a gate runs unless its definition says otherwise.
 pub const GATE_TIMEOUT_S: u64 = 600;
 

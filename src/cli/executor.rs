@@ -57,7 +57,6 @@ pub(super) fn command() -> Command {
     let flag = |name| Arg::new(name).long(name).action(ArgAction::SetTrue);
     commands::command("executor", "do tasks with a command-line agent", ABOUT)
         .after_help(GATES_AND_EXIT_CODES)
-        .args_override_self(true)
         .override_usage("rocco executor [OPTION...] -- AGENT [ARGUMENT...]")
         .args([
             path("socket", "PATH").help(
@@ -304,10 +303,19 @@ mod tests {
         );
     }
 
+    /// The last one counted, and whoever had written the first was not told.
     #[test]
-    fn an_option_that_is_given_again_counts_as_it_was_given_last() {
-        let line = "--state /s --running 2 --running 3 -- agent";
-        assert_eq!(configured(line.split(' ')).unwrap().running_max, 3);
+    fn an_option_of_one_value_that_is_given_again_is_refused() {
+        for doubled in [
+            "--running 2 --running 3",
+            "--state /t --state /u",
+            "--gates /g --gates /h",
+            "--sandbox off --sandbox=auto",
+            "--strict-scope --strict-scope",
+        ] {
+            let line = format!("{doubled} -- agent");
+            assert!(configured(line.split(' ')).is_err(), "{line}");
+        }
     }
 
     #[test]

@@ -105,6 +105,7 @@ mod tests {
             &["--executor-socket", "/run/x", "--busy-poll", "1000"],
             &["--busy-poll", "0"],
             &["--busy-poll", "1001"],
+            &["--busy-poll", "5", "--busy-poll", "6"],
             &["--busy-poll"],
             &["--executor", ""],
             &["--executor", "a 'b"],

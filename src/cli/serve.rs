@@ -32,6 +32,9 @@ pub(super) struct ServeOptions {
 impl ServeOptions {
     /// Takes the value of `--busy-poll`.
     pub fn set_busy_poll(&mut self, value: &OsStr) -> Result<(), String> {
+        if !self.busy_poll.is_zero() {
+            return Err("--busy-poll is given more than once".into());
+        }
         let microseconds = value.to_str().and_then(|value| value.parse().ok());
         match microseconds {
             Some(us @ 1..=BUSY_POLL_US_MAX) => {

@@ -2,17 +2,20 @@
 
 use std::env;
 use std::ffi::{OsStr, OsString};
-use std::fs;
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, access};
 
 use crate::executor::run::disk::DiskBounds;
 use crate::executor::run::gates::{self, Gate};
 use crate::executor::run::repo::AllowedPlaces;
+use crate::executor::run::repo_files::read_plain;
 use crate::executor::schedule::queue::QueueBounds;
 use crate::executor::store::journal::Durability;
 use crate::executor::walls::bounds::{Bounds, Reach};
 use crate::executor::walls::cgroup::Cgroups;
 use crate::executor::walls::standing::{self, Walls, WallsWanted};
+use crate::limits::GATES_FILE_BYTES_MAX;
 
 /// What the command line says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,6 +104,13 @@ impl Policy {
         ] {
             opened(option, paths)?;
         }
+        if let Some(name) = config
+            .pass_env
+            .iter()
+            .find(|name| !gates::is_variable(name))
+        {
+            return Err(format!("--pass-env {name:?} is not the name of a variable"));
+        }
         let gates = match &config.gates {
             None => Vec::new(),
             Some(path) => {
@@ -112,7 +122,9 @@ impl Policy {
                 if allow.iter().any(|root| is_in_work_tree(&real, root)) {
                     return Err(format!("{file} lies in a repository that tasks may change"));
                 }
-                let text = fs::read(&real).map_err(|error| format!("{file}: {error}"))?;
+                let text = read_plain(&real, GATES_FILE_BYTES_MAX);
+                let text = text.map_err(|error| format!("{file}: {error}"))?;
+                let text = text.ok_or_else(|| format!("{file} is not there any more"))?;
                 gates::read(&text).map_err(|what| format!("{file}: {what}"))?
             }
         };
@@ -255,22 +267,24 @@ fn lent(path: &Path, home: Option<&Path>) -> Result<(PathBuf, PathBuf), String> 
 /// A command whose program is found wherever it is started from.
 fn found(argv: &[OsString]) -> Result<Vec<OsString>, String> {
     let mut argv = argv.to_vec();
-    let Some(program) = argv.first_mut() else {
-        return Err("no agent is named".into());
-    };
+    let program = argv.first_mut().filter(|program| !program.is_empty());
+    let program = program.ok_or("no agent is named behind --")?;
     let path = Path::new(&*program);
-    let place = if path.components().count() > 1 {
+    let places: Vec<PathBuf> = if path.components().count() > 1 {
         // A link is kept: some programs look at the name by which they are called.
-        std::path::absolute(path).ok().filter(|path| path.is_file())
+        std::path::absolute(path).into_iter().collect()
     } else {
-        let path = safe_path();
-        let places = env::split_paths(&path).map(|dir| dir.join(&*program));
-        places.into_iter().find(|place| place.is_file())
+        let dirs = safe_path();
+        env::split_paths(&dirs).map(|dir| dir.join(path)).collect()
     };
-    match place {
-        Some(place) => *program = place.into(),
-        None => return Err(format!("the agent {} cannot be found", program.display())),
-    }
+    let is_executable = |place: &&PathBuf| access(*place, Access::EXEC_OK).is_ok();
+    let files = || places.iter().filter(|place| place.is_file());
+    let named = || format!("the agent {}", path.display());
+    *program = match (files().find(is_executable), files().next()) {
+        (Some(place), _) => place.into(),
+        (None, Some(_)) => return Err(format!("{} is not executable", named())),
+        (None, None) => return Err(format!("{} cannot be found", named())),
+    };
     Ok(argv)
 }
 

@@ -49,6 +49,36 @@ fn a_sparse_file_in_one_clone_costs_no_task_its_record() {
     assert!(sparse.exists());
 }
 
+/// A mistyped directory looked as if there were no tasks.
+#[test]
+fn a_state_directory_that_is_not_there_is_told() {
+    let bench = Bench::new("mistyped");
+    let state = bench.show("state");
+    for words in [
+        &["list"][..],
+        &["show", "x"],
+        &["log", "x"],
+        &["cancel", "x"],
+    ] {
+        let output = bench.task(words);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(
+            (output.status.code(), output.stdout.len()),
+            (Some(1), 0),
+            "{said}"
+        );
+        assert!(
+            said.starts_with(&format!("rocco: {state} cannot be read: ")),
+            "{said}"
+        );
+    }
+    std::fs::create_dir(bench.path("state")).unwrap();
+    assert_eq!(bench.task(&["list"]).status.code(), Some(0));
+    let said = bench.task(&["show", "x"]).stderr;
+    let hint = format!("see: rocco task list --state {state}");
+    assert!(String::from_utf8_lossy(&said).contains(&hint));
+}
+
 /// Two `rocco task list` at once: one of them took the other for an executor.
 #[test]
 fn whoever_looks_at_tasks_at_once_sees_the_same() {

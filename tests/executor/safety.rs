@@ -297,6 +297,81 @@ fn gates_are_defined_outside_of_what_tasks_may_change() {
     assert_eq!(String::from_utf8_lossy(&output.stderr).lines().count(), 1);
 }
 
+/// A device without an end used up the memory, and a FIFO held the start for ever.
+#[test]
+fn a_gates_file_that_does_not_end_is_refused_at_once() {
+    let bench = Bench::new("gates-file");
+    let fifo = bench.path("fifo");
+    assert!(
+        Command::new("mkfifo")
+            .arg(&fifo)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let large = bench.path("large");
+    fs::File::create(&large).unwrap().set_len(1 << 40).unwrap();
+    for (gates, why) in [
+        (fifo.as_path(), "it is not a file"),
+        ("/dev/zero".as_ref(), "it is not a file"),
+        (bench.repo.parent().unwrap(), "it is not a file"),
+        (large.as_path(), "it has more than 1048576 bytes"),
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_rocco"));
+        command
+            .args(["executor", "--state"])
+            .arg(bench.path("state"));
+        command.arg("--allow-repo").arg(&bench.repo);
+        command.arg("--gates").arg(gates);
+        let output = output(command.args(["--", "true"]));
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.trim_end().ends_with(why), "{said}");
+    }
+}
+
+/// Each of these was taken at the start, and every task failed by it.
+#[test]
+fn what_cannot_work_is_refused_at_the_start() {
+    let bench = Bench::new("cannot-work");
+    for (line, why) in [
+        (
+            &["--", "/etc/passwd"][..],
+            "the agent /etc/passwd is not executable",
+        ),
+        (&["--", ""], "no agent is named behind --"),
+        (
+            &["--", "/nowhere/agent"],
+            "the agent /nowhere/agent cannot be found",
+        ),
+        (
+            &["--pass-env", "", "--", "true"],
+            "--pass-env \"\" is not the name of a variable",
+        ),
+        (
+            &["--pass-env=A=B", "--", "true"],
+            "--pass-env \"A=B\" is not the name of a variable",
+        ),
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_rocco"));
+        command
+            .args(["executor", "--state"])
+            .arg(bench.path("state"));
+        command
+            .arg("--allow-repo")
+            .arg(&bench.repo)
+            .args(["--sandbox", "off"]);
+        let output = output(command.args(line).stdin(std::process::Stdio::null()));
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(
+            (output.status.code(), said.lines().count()),
+            (Some(1), 1),
+            "{said}"
+        );
+        assert!(said.trim_end().ends_with(why), "{said}");
+    }
+}
+
 #[test]
 fn what_an_agent_prints_cannot_steer_a_terminal() {
     let bench = Bench::new("steer");

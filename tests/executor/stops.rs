@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::bench::{Bench, Executor, git, task_with, wait_for};
+use crate::support::wait::{end_of, signal};
 
 /// Less than a command of git may take.
 const SOON: Duration = Duration::from_secs(60);
@@ -128,4 +129,22 @@ fn a_guard_starts_nothing_before_it_is_told_to() {
     let (started, report) = guard_starts(&bench, b"S");
     assert!(started, "{report}");
     assert_eq!(report, "exited 0 0\n");
+}
+
+/// Under `nohup` the executor ended with its terminal all the same.
+#[test]
+fn an_executor_that_is_to_ignore_a_hang_up_goes_on() {
+    let bench = Bench::new("nohup");
+    let plain = bench.command(&[]);
+    let mut ignoring = Command::new("sh");
+    ignoring.args(["-c", "trap '' HUP; exec \"$0\" \"$@\""]);
+    ignoring.arg(plain.get_program()).args(plain.get_args());
+    ignoring.current_dir(&bench.root).env_remove("ROCCO_DEPTH");
+    ignoring.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut executor = bench.started(&mut ignoring);
+    signal(executor.child.id(), libc::SIGHUP);
+    let id = executor.start(&bench.repo, "write a.txt x");
+    assert_eq!(executor.record(&id)["outcome"], "succeeded");
+    signal(executor.child.id(), libc::SIGTERM);
+    assert!(end_of(&mut executor.child).success());
 }

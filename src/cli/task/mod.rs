@@ -33,7 +33,6 @@ pub(super) fn command() -> Command {
     let list = "rocco task list shows all tasks, the newest first.";
     commands::command("task", "show the tasks of an executor", ABOUT)
         .after_help(EXIT_CODES)
-        .args_override_self(true)
         .arg(executor::state().global(true))
         .arg(
             Arg::new("json")
@@ -92,6 +91,12 @@ fn of_one(name: &'static str, about: &'static str, text: &'static str) -> Comman
 pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, String> {
     let (command, matches) = matches.subcommand().unwrap_or(("list", matches));
     let state_dir = StateDir::new(executor::state_dir(matches)?);
+    // Before the first executor of a user there is nothing, and nobody has mistyped anything.
+    if matches.contains_id("state")
+        && let Err(error) = state_dir.look()
+    {
+        return Ok(text::unreadable(state_dir.root(), &error));
+    }
     let mut out = io::stdout().lock();
     let format = OutputFormat {
         json: matches.get_flag("json"),
@@ -147,7 +152,7 @@ fn find(state_dir: &StateDir, name: &str) -> Result<FoundTask, String> {
         (None, _) => {
             let root = state_dir.root().display();
             Err(format!(
-                "no task {shown} is in {root}; see: rocco task list"
+                "no task {shown} is in {root}; see: rocco task list --state {root}"
             ))
         }
     }

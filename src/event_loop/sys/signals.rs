@@ -59,7 +59,7 @@ impl Signals {
         actions.set(Signal::PIPE, libc::SIG_IGN)?;
         for signal in watched.iter().copied() {
             // Under nohup a hang-up is to be survived.
-            if signal != Signal::HUP || exchange(signal, None)?.sa_sigaction != libc::SIG_IGN {
+            if signal != Signal::HUP || !is_ignored(signal)? {
                 actions.set(signal, wake as *const () as libc::sighandler_t)?;
             }
         }
@@ -176,6 +176,15 @@ fn exchange(signal: Signal, action: Option<&libc::sigaction>) -> io::Result<libc
         0 => Ok(before),
         _ => Err(io::Error::last_os_error()),
     }
+}
+
+/// Whether this process ignores a signal, as it may have been started to.
+///
+/// # Errors
+///
+/// What the system says, for a number that is not a signal's.
+pub fn is_ignored(signal: Signal) -> io::Result<bool> {
+    Ok(exchange(signal, None)?.sa_sigaction == libc::SIG_IGN)
 }
 
 extern "C" fn wake(_: libc::c_int) {

@@ -1,5 +1,7 @@
 //! Gates: what the operator has defined to decide whether a task is done. No I/O.
 
+use std::path::{Component, Path};
+
 use crate::executor::json;
 use crate::limits::{GATE_TIMEOUT_S, GATES_MAX, TASK_TIMEOUT_S_MAX};
 use crate::wire::json::{Object, Value};
@@ -90,6 +92,7 @@ fn gate(name: &str, value: Value<'_>) -> Result<Gate, String> {
     if argv.first().is_none_or(String::is_empty) {
         return Err(wrong("needs argv, a list of the program and its arguments"));
     }
+    cannot_work(name, &argv).map_err(wrong)?;
     let timeout_s = match object.get("timeout_s") {
         None => GATE_TIMEOUT_S,
         Some(Value::Unsigned(seconds @ 1..=TASK_TIMEOUT_S_MAX)) => seconds,
@@ -105,14 +108,46 @@ fn gate(name: &str, value: Value<'_>) -> Result<Gate, String> {
             Some(named.ok_or_else(|| wrong(what))?.1)
         }
     };
+    let files = texts(object, "files").map_err(|what| wrong(&what))?;
+    if let Some(file) = files.iter().find(|file| !is_inner(file)) {
+        let what = "which is not a path within the repository";
+        return Err(wrong(&format!("has {file:?} in files, {what}")));
+    }
+    let pass_env = texts(object, "pass_env").map_err(|what| wrong(&what))?;
+    if let Some(variable) = pass_env.iter().find(|name| !is_variable(name)) {
+        let what = "which is not the name of a variable";
+        return Err(wrong(&format!("has {variable:?} in pass_env, {what}")));
+    }
     Ok(Gate {
         name: name.to_owned(),
         argv,
         timeout_s,
         runner,
-        files: texts(object, "files").map_err(|what| wrong(&what))?,
-        pass_env: texts(object, "pass_env").map_err(|what| wrong(&what))?,
+        files,
+        pass_env,
     })
+}
+
+/// Why no task can ask for a gate of this name, or why no system starts its program.
+fn cannot_work(name: &str, argv: &[String]) -> Result<(), &'static str> {
+    if name.is_empty() || name.contains(char::is_control) {
+        return Err("needs a name without control characters");
+    }
+    match argv.iter().any(|argument| argument.contains('\0')) {
+        true => Err("has a NUL character in argv, which no program can be given"),
+        false => Ok(()),
+    }
+}
+
+/// Whether a path names something within a repository, if anything.
+fn is_inner(path: &str) -> bool {
+    let inner = |part| matches!(part, Component::Normal(_) | Component::CurDir);
+    !path.is_empty() && !path.contains('\0') && Path::new(path).components().all(inner)
+}
+
+/// Whether an environment can have a variable of this name.
+pub fn is_variable(name: &str) -> bool {
+    !name.is_empty() && !name.contains(['=', '\0'])
 }
 
 fn texts(object: Object<'_>, name: &str) -> Result<Vec<String>, String> {
@@ -243,6 +278,33 @@ mod tests {
         ] {
             let said = read(text).unwrap_err();
             assert!(said.starts_with(wanted), "{said}");
+        }
+    }
+
+    /// Each of these was taken at the start, and then failed every task or did nothing.
+    #[test]
+    fn a_gate_that_cannot_work_is_refused_at_the_start() {
+        for (text, wanted) in [
+            (r#"{"":{"argv":["x"]}}"#, "needs a name"),
+            (r#"{"a\u001b":{"argv":["x"]}}"#, "needs a name"),
+            (
+                r#"{"a":{"argv":["x","\u0000"]}}"#,
+                "a NUL character in argv",
+            ),
+            (
+                r#"{"a":{"argv":["x"],"files":["/etc"]}}"#,
+                "\"/etc\" in files",
+            ),
+            (r#"{"a":{"argv":["x"],"files":["b/../../c"]}}"#, "in files"),
+            (r#"{"a":{"argv":["x"],"files":[""]}}"#, "in files"),
+            (
+                r#"{"a":{"argv":["x"],"pass_env":["A=B"]}}"#,
+                "\"A=B\" in pass_env",
+            ),
+            (r#"{"a":{"argv":["x"],"pass_env":[""]}}"#, "in pass_env"),
+        ] {
+            let said = read(text.as_bytes()).unwrap_err();
+            assert!(said.contains(wanted), "{said}");
         }
     }
 

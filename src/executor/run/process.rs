@@ -16,7 +16,7 @@ use rustix::process::{
 };
 
 use crate::event_loop::sys::child::{self, Step};
-use crate::event_loop::sys::signals::SignalSet;
+use crate::event_loop::sys::signals::{self, SignalSet};
 
 /// Children that this process has started itself. Those that it has come by, as the reaper of what
 /// its tasks leave behind, are not among them.
@@ -113,7 +113,12 @@ pub struct EndSignals(SignalSet);
 impl EndSignals {
     /// Keeps them from this thread and those that it starts.
     pub fn block() -> io::Result<Self> {
-        let signals = SignalSet::of(&[Signal::TERM, Signal::INT, Signal::HUP]);
+        let mut signals = vec![Signal::TERM, Signal::INT];
+        // Under nohup a hang-up is to be survived. A signal that is waited for is not ignored.
+        if !signals::is_ignored(Signal::HUP)? {
+            signals.push(Signal::HUP);
+        }
+        let signals = SignalSet::of(&signals);
         signals.block()?;
         Ok(Self(signals))
     }

@@ -48,17 +48,21 @@ pub fn open_plain(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// Reads a small file. None if nothing is there.
+/// Reads a small file of a git directory. None if nothing is there.
 pub fn read_small(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    read_plain(path, REPO_FILE_BYTES_MAX)
+}
+
+/// Reads a file that has to be a plain one, and no larger than this. None if nothing is there.
+pub fn read_plain(path: &Path, bytes_max: usize) -> io::Result<Option<Vec<u8>>> {
     let Some(file) = open_plain(path)? else {
         return Ok(None);
     };
     let mut bytes = Vec::new();
-    file.take(REPO_FILE_BYTES_MAX as u64 + 1)
-        .read_to_end(&mut bytes)?;
-    match bytes.len() > REPO_FILE_BYTES_MAX {
+    file.take(bytes_max as u64 + 1).read_to_end(&mut bytes)?;
+    match bytes.len() > bytes_max {
         true => Err(io::Error::other(format!(
-            "it has more than {REPO_FILE_BYTES_MAX} bytes"
+            "it has more than {bytes_max} bytes"
         ))),
         false => Ok(Some(bytes)),
     }

@@ -45,6 +45,18 @@ impl StateDir {
         Self { root }
     }
 
+    /// Whether there is one: a name that was mistyped is no state without tasks.
+    ///
+    /// # Errors
+    ///
+    /// What the system says of its path, or that it is not a directory.
+    pub fn look(&self) -> io::Result<()> {
+        match fs::metadata(&self.root)?.is_dir() {
+            true => Ok(()),
+            false => Err(ErrorKind::NotADirectory.into()),
+        }
+    }
+
     /// Its path.
     pub fn root(&self) -> &Path {
         &self.root

@@ -517,6 +517,15 @@ fn a_person_sees_the_tasks_in_short_or_as_json() {
     assert_eq!(whole["record"]["outcome"], "succeeded");
     assert_eq!(whole["task"]["goal"], goal);
     assert_eq!(said(&["diff", &id]), executor.part(&id, "diff"));
+    // What is text has no form as JSON, and is not passed on as if it were some.
+    for command in ["log", "diff"] {
+        assert!(!bench.task(&[command, &id, "--json"]).status.success());
+    }
+    let ended: Value = serde_json::from_str(&said(&["cancel", &id, "--json"])).unwrap();
+    assert_eq!(
+        (&ended["task_id"], &ended["state"]),
+        (&json!(id), &json!("succeeded"))
+    );
     let log = said(&["log", &id]);
     assert!(log.contains("red"), "{log:?}");
     let unknown = bench.task(&["show", "tsk_ZZZ"]);

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use crate::executor::daemon::warn;
+use crate::executor::json;
 use crate::executor::store::state_dir::{FoundTask, StateDir};
 
 use super::text::{OutputFormat, coloured};
@@ -32,6 +33,14 @@ pub(super) fn cancel(
         let state = state_dir
             .found(id)
             .map_or(found.state, |found| state_dir.state_of(&found));
+        if format.json && (state.outcome().is_some() || !state_dir.is_owned()) {
+            let line = json::object(|object| {
+                object.formatted("task_id", format_args!("{id}"));
+                object.string("state", state.name());
+            });
+            writeln!(out, "{line}")?;
+            return Ok(ExitCode::SUCCESS);
+        }
         if state.outcome().is_some() {
             writeln!(out, "{id}  {}", coloured(state, format, 0))?;
             return Ok(ExitCode::SUCCESS);

@@ -39,7 +39,7 @@ pub(super) fn command() -> Command {
                 .long("json")
                 .action(ArgAction::SetTrue)
                 .global(true)
-                .help("for scripts: one JSON object a line"),
+                .help("for scripts: one JSON object a line, of list, show and cancel"),
         )
         .subcommand(commands::command(
             "list",
@@ -103,6 +103,12 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, String> {
         colours: out.is_terminal() && env::var_os("NO_COLOR").is_none(),
         raw: !out.is_terminal() && matches!(matches.try_get_one("raw"), Ok(Some(true))),
     };
+    if format.json && matches!(command, "log" | "diff") {
+        return Err(format!(
+            "--json is for list, show and cancel: {command} prints a text, and every byte of it \
+             with --raw"
+        ));
+    }
     let shown = if command == "list" {
         list::list(&state_dir, format, &mut out)
     } else {

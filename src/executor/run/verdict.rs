@@ -223,12 +223,12 @@ fn stopped(reason: StopReason) -> Verdict {
         StopReason::Deadline => (
             Outcome::TimedOut,
             "deadline",
-            "it ran for as long as it may",
+            "it ran for as long as it may (--deadline)",
         ),
         StopReason::Silence => (
             Outcome::TimedOut,
             "silence",
-            "its agent said nothing for too long",
+            "its agent said nothing for too long (--silence)",
         ),
         StopReason::Memory => (
             Outcome::Failed,

@@ -71,8 +71,11 @@ impl Journal {
             fs::create_dir_all(parent).map_err(system)?;
         }
         private_dir(&root).map_err(system)?;
-        let mode = fs::metadata(&root).map_err(system)?.permissions().mode();
-        if mode & 0o022 != 0 {
+        let found = fs::metadata(&root).map_err(system)?;
+        if !found.is_dir() {
+            return Err(system(io::Error::from(ErrorKind::NotADirectory)));
+        }
+        if found.permissions().mode() & 0o022 != 0 {
             let what = "others may write there: it needs the mode 0700";
             return Err(system(io::Error::new(ErrorKind::PermissionDenied, what)));
         }

@@ -114,10 +114,10 @@ impl Bench {
 
     pub fn command(&self, flags: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_rocco"));
-        command
-            .arg("executor")
-            .arg("--state")
-            .arg(self.path("state"));
+        command.arg("executor");
+        if !flags.contains(&"--state") {
+            command.arg("--state").arg(self.path("state"));
+        }
         command.arg("--allow-repo").arg(&self.root).args(flags);
         if !flags.contains(&"--sandbox") {
             command.args(["--sandbox", "off"]);

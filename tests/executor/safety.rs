@@ -1,8 +1,9 @@
 //! What an agent must not reach, and what it must not make others run.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use serde_json::json;
 
@@ -267,22 +268,29 @@ fn a_repository_is_held_whatever_takes_its_place() {
     assert_eq!(git(&other, &["for-each-ref", "refs/rocco"]), "");
 }
 
+/// What an executor says that is started with these words, and has nobody to hear.
+fn started(bench: &Bench, words: &[&OsStr]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rocco"));
+    command
+        .args(["executor", "--state"])
+        .arg(bench.path("state"));
+    command.arg("--allow-repo").arg(&bench.repo).args(words);
+    output(command.stdin(Stdio::null()))
+}
+
 #[test]
 fn gates_are_defined_outside_of_what_tasks_may_change() {
     let bench = Bench::new("defined");
     fs::copy(bench.gates(), bench.repo.join("gates.json")).unwrap();
     let inside = bench.repo.join("gates.json");
     let refused = |gates: &std::path::Path| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_rocco"));
-        command
-            .args(["executor", "--state"])
-            .arg(bench.path("state"));
-        command
-            .arg("--allow-repo")
-            .arg(&bench.repo)
-            .arg("--gates")
-            .arg(gates);
-        output(command.args(["--", "true"]))
+        let words = [
+            OsStr::new("--gates"),
+            gates.as_os_str(),
+            "--".as_ref(),
+            "true".as_ref(),
+        ];
+        started(&bench, &words)
     };
     let output = refused(&inside);
     assert_eq!(output.status.code(), Some(1));
@@ -317,13 +325,13 @@ fn a_gates_file_that_does_not_end_is_refused_at_once() {
         (bench.repo.parent().unwrap(), "it is not a file"),
         (large.as_path(), "it has more than 1048576 bytes"),
     ] {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_rocco"));
-        command
-            .args(["executor", "--state"])
-            .arg(bench.path("state"));
-        command.arg("--allow-repo").arg(&bench.repo);
-        command.arg("--gates").arg(gates);
-        let output = output(command.args(["--", "true"]));
+        let words = [
+            OsStr::new("--gates"),
+            gates.as_os_str(),
+            "--".as_ref(),
+            "true".as_ref(),
+        ];
+        let output = started(&bench, &words);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(1), "{said}");
         assert!(said.trim_end().ends_with(why), "{said}");
@@ -353,15 +361,12 @@ fn what_cannot_work_is_refused_at_the_start() {
             "--pass-env \"A=B\" is not the name of a variable",
         ),
     ] {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_rocco"));
-        command
-            .args(["executor", "--state"])
-            .arg(bench.path("state"));
-        command
-            .arg("--allow-repo")
-            .arg(&bench.repo)
-            .args(["--sandbox", "off"]);
-        let output = output(command.args(line).stdin(std::process::Stdio::null()));
+        let words: Vec<&OsStr> = ["--sandbox", "off"]
+            .iter()
+            .chain(line)
+            .map(OsStr::new)
+            .collect();
+        let output = started(&bench, &words);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(
             (output.status.code(), said.lines().count()),

@@ -140,16 +140,12 @@ impl Git<'_> {
 
     /// Gives a result its ref in the user's repository, from when on it is delivered.
     pub fn set_result(&self, repo: &Repo, id: TaskId, head: &str) -> Result<(), String> {
-        let stand_in = self.stand_in(repo)?;
-        let words = ["update-ref", &result_ref(id), head];
-        self.text(stand_in.command(self), &words).map(drop)
+        self.update_ref(repo, &[&result_ref(id), head])
     }
 
     /// Takes the ref of a result away again.
     pub fn remove_result(&self, repo: &Repo, id: TaskId) -> Result<(), String> {
-        let stand_in = self.stand_in(repo)?;
-        let words = ["update-ref", "-d", &result_ref(id)];
-        self.text(stand_in.command(self), &words).map(drop)
+        self.update_ref(repo, &["-d", &result_ref(id)])
     }
 }
 

@@ -137,16 +137,20 @@ impl Git<'_> {
 
     /// Keeps a commit from being collected while a task stands on it.
     pub fn pin(&self, repo: &Repo, id: TaskId, base: &str) -> Result<(), String> {
-        let stand_in = self.stand_in(repo)?;
-        let words = ["update-ref", &base_ref(id), base];
-        self.text(stand_in.command(self), &words).map(drop)
+        self.update_ref(repo, &[&base_ref(id), base])
     }
 
     /// Lets it go again.
     pub fn unpin(&self, repo: &Repo, id: TaskId) -> Result<(), String> {
+        self.update_ref(repo, &["-d", &base_ref(id)])
+    }
+
+    /// Sets a ref of the user's repository, or removes it, as the words of update-ref say.
+    pub(super) fn update_ref(&self, repo: &Repo, words: &[&str]) -> Result<(), String> {
         let stand_in = self.stand_in(repo)?;
-        let words = ["update-ref", "-d", &base_ref(id)];
-        self.text(stand_in.command(self), &words).map(drop)
+        let mut command = stand_in.command(self);
+        command.arg("update-ref");
+        self.text(command, words).map(drop)
     }
 
     /// Whether the user's working tree has changes that are in no commit. A file that a filter of

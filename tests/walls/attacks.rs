@@ -218,6 +218,35 @@ fn no_process_outside_is_seen_or_signalled() {
     }
 }
 
+/// With the inner wall alone a program lowered the limits of its executor, which ended it, and read
+/// the memory that a process of the user shared.
+#[test]
+fn no_process_outside_is_reached_by_its_number_or_by_shared_memory() {
+    use std::io::{BufRead as _, BufReader};
+    let script = include_str!("scripts/victim.py");
+    let mut victim = std::process::Command::new("/usr/bin/python3")
+        .args(["-c", script])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut segment = String::new();
+    let mut said = BufReader::new(victim.stdout.take().unwrap());
+    said.read_line(&mut segment).unwrap();
+    for cell in each(&ALL) {
+        let arguments = [&victim.id().to_string(), segment.trim()];
+        let said = cell.script("outside.py", &arguments);
+        // Within the outer wall a queue is the program's own.
+        said.is(match cell.walls.has_bubblewrap() {
+            true => "a queue\n0 0",
+            false => "0 0",
+        });
+        assert!(victim.try_wait().unwrap().is_none(), "{said:?}");
+    }
+    drop(victim.stdin.take());
+    victim.wait().unwrap();
+}
+
 /// Calls by which sandboxes were left before.
 #[test]
 fn dangerous_calls_are_refused() {

@@ -147,6 +147,7 @@ impl Orders {
         seccomp::restrict(Allowed {
             internet: self.internet,
             unix_sockets: self.unix_sockets,
+            own_numbers: self.first,
         })
     }
 

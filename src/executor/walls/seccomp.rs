@@ -79,6 +79,35 @@ const ABSENT: [i64; 4] = [
     libc::SYS_clone3,
 ];
 
+/// Answered with ENOSYS where only the inner wall stands: what processes have together beside files,
+/// in a namespace that is the machine's own there, and for which Landlock has no rule.
+const SHARED: [i64; 13] = [
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_semctl,
+    libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_msgctl,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+];
+
+/// Refused where only the inner wall stands, unless the process that is named is the caller (0):
+/// how others are scheduled, and where their memory lies. Landlock has no rule for that either.
+const OF_A_PROCESS: [i64; 6] = [
+    libc::SYS_sched_setaffinity,
+    libc::SYS_sched_setscheduler,
+    libc::SYS_sched_setparam,
+    libc::SYS_sched_setattr,
+    libc::SYS_migrate_pages,
+    libc::SYS_move_pages,
+];
+
 /// Namespaces that clone(2) makes.
 const NEW_NAMESPACES: [i32; 7] = [
     libc::CLONE_NEWCGROUP,
@@ -103,6 +132,8 @@ pub struct Allowed {
     pub internet: bool,
     /// Unix sockets.
     pub unix_sockets: bool,
+    /// What reaches other processes of the user by a number: the outer wall has numbers of its own.
+    pub own_numbers: bool,
 }
 
 /// Filters the system calls of this process and of all that it starts.
@@ -112,8 +143,8 @@ pub struct Allowed {
 /// What the kernel says, in words.
 pub fn restrict(allowed: Allowed) -> Result<(), String> {
     for (errno, rules) in [
-        (libc::EPERM, refused()),
-        (libc::ENOSYS, absent()),
+        (libc::EPERM, refused(allowed)),
+        (libc::ENOSYS, absent(allowed)),
         (libc::EAFNOSUPPORT, sockets(allowed)),
     ] {
         let program = program(rules, errno)?;
@@ -153,7 +184,7 @@ fn without_x32() -> BpfProgram {
     }
 }
 
-fn refused() -> Rules {
+fn refused(allowed: Allowed) -> Rules {
     let mut rules: Rules = REFUSED.into_iter().map(|call| (call, Vec::new())).collect();
     let has = |flag: i32| {
         let flag = u64::from(flag.unsigned_abs());
@@ -170,11 +201,42 @@ fn refused() -> Rules {
     for call in [libc::SYS_iopl, libc::SYS_ioperm, libc::SYS_modify_ldt] {
         rules.insert(call, Vec::new());
     }
+    // Whoever lowers a limit of another process ends it, the first process of the wall included.
+    let names_another = condition(0, SeccompCmpOp::Ne, 0);
+    let sets_a_limit = pointer(2, SeccompCmpOp::Ne, 0);
+    rules.insert(
+        libc::SYS_prlimit64,
+        vec![rule(vec![names_another, sets_a_limit])],
+    );
+    if !allowed.own_numbers {
+        rules.extend(of_other_processes());
+    }
     rules
 }
 
-fn absent() -> Rules {
-    ABSENT.into_iter().map(|call| (call, Vec::new())).collect()
+/// What changes how other processes run, by their numbers.
+fn of_other_processes() -> Rules {
+    const IOPRIO_WHO_USER: u64 = 3;
+    let names_another = |argument| rule(vec![condition(argument, SeccompCmpOp::Ne, 0)]);
+    let of_the_user = |kind| rule(vec![condition(0, SeccompCmpOp::Eq, kind)]);
+    let user = u64::from(libc::PRIO_USER);
+    let mut rules: Rules = OF_A_PROCESS
+        .into_iter()
+        .map(|call| (call, vec![names_another(0)]))
+        .collect();
+    for (call, user) in [
+        (libc::SYS_setpriority, user),
+        (libc::SYS_ioprio_set, IOPRIO_WHO_USER),
+    ] {
+        rules.insert(call, vec![names_another(1), of_the_user(user)]);
+    }
+    rules
+}
+
+fn absent(allowed: Allowed) -> Rules {
+    let shared = SHARED.iter().filter(|_| !allowed.own_numbers);
+    let calls = ABSENT.iter().chain(shared);
+    calls.map(|call| (*call, Vec::new())).collect()
 }
 
 /// Sockets of other families than the allowed ones, and pairs by which a program could send to any
@@ -218,6 +280,11 @@ fn condition(argument: u8, operator: SeccompCmpOp, value: u64) -> SeccompConditi
         .expect("a condition of an argument from 0 to 5 is valid")
 }
 
+fn pointer(argument: u8, operator: SeccompCmpOp, value: u64) -> SeccompCondition {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Qword, operator, value)
+        .expect("a condition of an argument from 0 to 5 is valid")
+}
+
 fn rule(conditions: Vec<SeccompCondition>) -> SeccompRule {
     SeccompRule::new(conditions).expect("a rule with a condition is valid")
 }
@@ -228,15 +295,14 @@ mod tests {
 
     #[test]
     fn every_filter_compiles() {
-        for internet in [true, false] {
-            for unix_sockets in [true, false] {
-                let allowed = Allowed {
-                    internet,
-                    unix_sockets,
-                };
-                for rules in [refused(), absent(), sockets(allowed)] {
-                    assert!(program(rules, libc::EPERM).is_ok());
-                }
+        for bits in 0..8 {
+            let allowed = Allowed {
+                internet: bits & 1 != 0,
+                unix_sockets: bits & 2 != 0,
+                own_numbers: bits & 4 != 0,
+            };
+            for rules in [refused(allowed), absent(allowed), sockets(allowed)] {
+                assert!(program(rules, libc::EPERM).is_ok());
             }
         }
     }

@@ -81,6 +81,7 @@ fn start(config: ExecutorConfig) -> Result<(), (u8, String)> {
     let system = |error: io::Error| (1, error.to_string());
     let signals = EndSignals::block().map_err(system)?;
     process::adopt_orphans().map_err(system)?;
+    process::keep_descriptors().map_err(system)?;
     let policy = Policy::new(config).map_err(failed)?;
     let config = &policy.config;
     let state = config.state.clone();

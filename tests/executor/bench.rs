@@ -102,6 +102,7 @@ impl Bench {
             "words": {"argv": [gate, "words", "$(id) `id`; id && id | id > id", "*"]},
             "scribbles": {"argv": ["sh", "-c", SCRIBBLES], "counts": "nothing"},
             "pristine": {"argv": ["sh", "-c", PRISTINE], "counts": "nothing"},
+            "descriptors": {"argv": ["sh", "-c", "ls -l /proc/$$/fd"], "counts": "nothing"},
             "absent": {"argv": ["rocco-no-such-program"]},
             "fills": {"argv": ["sh", "-c", "head -c 30000000 /dev/zero > $HOME/big; sleep 60"]},
             "module": {"argv": ["python3", "-m", "unittest"]},

@@ -230,6 +230,42 @@ fn credentials_are_lent_and_settings_are_not() {
     }
 }
 
+/// What the executor was started with was open in every agent and every gate, through all walls.
+#[test]
+fn nothing_that_the_executor_was_started_with_reaches_a_task() {
+    let bench = Bench::new("descriptors");
+    fs::write(bench.path("key"), "secret\n").unwrap();
+    for walls in standing(&bench).into_iter().chain(["off"]) {
+        let inner = bench.command(&["--sandbox", walls]);
+        let mut command = Command::new("/bin/sh");
+        command
+            .args(["-c", "exec 7<key 9<.; exec \"$@\"", "sh"])
+            .arg(inner.get_program())
+            .args(inner.get_args())
+            .env_remove("ROCCO_DEPTH")
+            .current_dir(&bench.root);
+        command
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped());
+        let mut executor = bench.started(&mut command);
+        let goal = format!("sh ls -l /proc/$PPID/fd/; true\nwrite c.txt {walls}");
+        let acceptance = json!({"acceptance": ["gate:descriptors"]});
+        let task = task_with(&bench.repo, &goal, acceptance);
+        let id = task["task_id"].as_str().unwrap().to_owned();
+        let record = executor.done(task);
+        assert_eq!(record["outcome"], "succeeded", "{walls}: {record}");
+        for part in ["log", "gates"] {
+            let said = executor.part(&id, part);
+            assert!(said.contains(" 2 -> "), "{walls}: {said}");
+            assert!(
+                !said.contains(" 7 -> ") && !said.contains(" 9 -> "),
+                "{walls}: {said}"
+            );
+        }
+        executor.close();
+    }
+}
+
 /// A command with further options before the agent.
 fn insert(command: &mut Command, options: &[&str]) -> Command {
     let mut other = Command::new(command.get_program());

@@ -122,6 +122,20 @@ fn no_unix_socket_of_anybody_is_reached() {
     }
 }
 
+/// What the starter of an executor has open (a key, a directory, a log, a socket) was open in every
+/// program of a task.
+#[test]
+fn nothing_that_was_left_open_is_handed_on() {
+    for mut cell in each(&ALL) {
+        cell.opened = "exec 5<$ROOT/home 7<$ROOT/home/key 8>>$ROOT/home/added;";
+        let said = cell.sh("cat <&7; ls -l /proc/self/fd/5/; (echo x >&8); true");
+        said.lacks("secret");
+        said.lacks("key");
+        assert_eq!(cell.seen("home/added").as_deref(), Some(""), "{said:?}");
+        cell.script("descriptors.py", &[]).is("0 1 2");
+    }
+}
+
 /// Attack 1 for gates: the loopback of the machine is not theirs.
 #[test]
 fn a_gate_reaches_no_service_of_the_machine() {

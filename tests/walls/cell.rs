@@ -18,6 +18,8 @@ pub(crate) struct Cell {
     root: TempDir,
     pub(crate) bounds: Bounds,
     pub(crate) network: bool,
+    /// What a shell opens before it becomes the wall, as whoever starts an executor may.
+    pub(crate) opened: &'static str,
 }
 
 /// Every set of walls that stands here and is wanted. Both have to stand where the run says so.
@@ -61,6 +63,7 @@ impl Cell {
             root,
             bounds: Bounds::default(),
             network: true,
+            opened: "",
         }
     }
 
@@ -79,9 +82,12 @@ impl Cell {
             unix_sockets: false,
         };
         let words = entry::argv(self.walls, &view, self.bounds, &program(), argv);
-        let mut command = Command::new(&words[0]);
+        let mut command = Command::new("/bin/sh");
         command
-            .args(&words[1..])
+            .arg("-c")
+            .arg(format!("{} exec \"$@\"", self.opened))
+            .arg("sh")
+            .args(&words)
             .current_dir(&view.dir)
             .stdin(Stdio::null());
         command

@@ -245,3 +245,21 @@ pub fn default_signals() {
         }
     }
 }
+
+/// Keeps every descriptor but the first three from the programs that this process starts: whoever
+/// started it may have left anything open.
+///
+/// # Errors
+///
+/// The system does not tell which descriptors there are.
+pub fn keep_descriptors() -> io::Result<()> {
+    for entry in fs::read_dir("/proc/self/fd")? {
+        let number = entry?.file_name().to_str().and_then(|it| it.parse().ok());
+        if let Some(number) = number.filter(|number| *number > libc::STDERR_FILENO) {
+            // SAFETY: a flag of a descriptor's number changes no memory, and a number that is not
+            // in use any more, such as that of the directory that is read, is refused.
+            unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) };
+        }
+    }
+    Ok(())
+}

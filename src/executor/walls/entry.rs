@@ -120,6 +120,7 @@ impl Orders {
     /// Gives up all that the program must not have.
     fn give_up(&self) -> Result<(), String> {
         process::default_signals();
+        process::keep_descriptors().map_err(|error| format!("the descriptors: {error}"))?;
         let system = |what: &'static str| move |error| format!("{what}: {error}");
         if self.first {
             let traced_by_nobody = DumpableBehavior::NotDumpable;

@@ -65,6 +65,9 @@ pub fn argv(view: &View, program: &Path, inner: &[OsString]) -> Vec<OsString> {
     add(&[
         "--proc".as_ref(),
         "/proc".as_ref(),
+        // Settings of the kernel are root's by number, which takes no capability.
+        "--remount-ro".as_ref(),
+        "/proc".as_ref(),
         "--dev".as_ref(),
         "/dev".as_ref(),
     ]);

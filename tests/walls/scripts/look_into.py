@@ -2,7 +2,9 @@
 import ctypes
 import os
 
-PIDFD_OPEN, PIDFD_GETFD, PTRACE_ATTACH = 434, 438, 16
+PIDFD_OPEN, PIDFD_GETFD = 434, 438
+PTRACE_ATTACH, PTRACE_SEIZE = 16, 0x4206
+PROCESS_VM_READV, PROCESS_VM_WRITEV = 310, 311
 libc = ctypes.CDLL(None, use_errno=True)
 taken = 0
 for pid in {1, os.getppid()}:
@@ -10,8 +12,19 @@ for pid in {1, os.getppid()}:
     for number in range(64):
         if pidfd >= 0 and libc.syscall(PIDFD_GETFD, pidfd, number, 0) >= 0:
             taken += 1
-    if libc.ptrace(PTRACE_ATTACH, pid, 0, 0) == 0:
-        taken += 1
+    for way in (PTRACE_ATTACH, PTRACE_SEIZE):
+        if libc.ptrace(way, pid, 0, 0) == 0:
+            taken += 1
+    for call in (PROCESS_VM_READV, PROCESS_VM_WRITEV):
+        # Nothing is copied, which is allowed to whoever may look.
+        if libc.syscall(call, pid, 0, 0, 0, 0, 0) == 0:
+            taken += 1
+    for name in ("mem", "oom_score_adj", "coredump_filter", "clear_refs", "uid_map"):
+        try:
+            os.close(os.open("/proc/%d/%s" % (pid, name), os.O_WRONLY))
+            taken += 1
+        except OSError:
+            pass
     for name in ("environ", "mem", "maps"):
         try:
             with open("/proc/%d/%s" % (pid, name), "rb") as file:

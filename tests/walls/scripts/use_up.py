@@ -1,7 +1,19 @@
-"""Uses up processes, memory, the length of a file and open files. Every loop has an end."""
+"""Uses up processes, threads, memory, the length of a file and open files, each in more than one
+way. Every loop has an end."""
+import mmap
 import os
 import signal
+import threading
 import time
+
+
+def tells(what, way):
+    try:
+        way()
+        print(what)
+    except (OSError, MemoryError, ValueError):
+        print("bounded")
+
 
 pids = []
 for _ in range(100):
@@ -16,22 +28,28 @@ for _ in range(100):
 print(len(pids))
 for pid in pids:
     os.kill(pid, signal.SIGKILL)
-try:
-    memory = bytearray(1 << 30)
-    print("memory")
-except MemoryError:
-    print("bounded")
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-with open("big", "wb") as file:
+    os.waitpid(pid, 0)
+end, threads = threading.Event(), 0
+for _ in range(100):
     try:
-        file.truncate(1 << 40)
-        print("file")
-    except OSError:
-        print("bounded")
+        threading.Thread(target=end.wait, daemon=True).start()
+    except RuntimeError:
+        break
+    threads += 1
+print(threads)
+end.set()
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+big = os.open("big", os.O_RDWR | os.O_CREAT)
+in_memory = os.memfd_create("big")
 files = []
-try:
-    for _ in range(100):
-        files.append(os.open("/dev/null", os.O_RDONLY))
-    print("files")
-except OSError:
-    print("bounded")
+for what, way in {
+    "memory": lambda: bytearray(1 << 30),
+    "a long file": lambda: os.ftruncate(big, 1 << 40),
+    "a far write": lambda: os.pwrite(big, b"x", 1 << 30),
+    "room": lambda: os.posix_fallocate(big, 0, 2 << 20),
+    "a long file in memory": lambda: os.ftruncate(in_memory, 1 << 40),
+    "files": lambda: files.extend(os.open("/dev/null", os.O_RDONLY) for _ in range(100)),
+    "pipes": lambda: files.extend(os.pipe()[0] for _ in range(100)),
+}.items():
+    tells(what, way)

@@ -357,6 +357,16 @@ pub const RECORD_SENTENCE_BYTES_MAX: usize = 1 << 10;
 /// A warning of a record, as it stands there.
 pub const RECORD_WARNING_BYTES_MAX: usize = 512;
 
+/// The names in a warning, or in the message of an error: the rest are counted.
+pub const LISTED_NAMES_BYTES_MAX: usize = 320;
+
+/// One of these names, so that it leaves room for another.
+pub const LISTED_NAME_BYTES_MAX: usize = 128;
+
+// The sentence around them, the words behind a name, and the count have the rest.
+const _: () = assert!(LISTED_NAMES_BYTES_MAX + 192 <= RECORD_WARNING_BYTES_MAX);
+const _: () = assert!(2 * LISTED_NAME_BYTES_MAX <= LISTED_NAMES_BYTES_MAX);
+
 /// Warnings of a record, those that count what was left out of its lists included.
 pub const RECORD_WARNINGS_MAX: usize = 16;
 
@@ -418,6 +428,18 @@ pub const RESULT_LINKS_MAX: usize = 1 << 16;
 
 /// Links that are followed from one link on, as many as Linux follows (path_resolution(7)).
 pub const LINK_FOLLOWED_MAX: usize = 40;
+
+/// Directories of a result's tree that are looked at for being repositories of their own, since
+/// they have a file or directory that is called as one of a repository's.
+pub const RESULT_GIT_DIRS_MAX: usize = 1 << 16;
+
+/// Names of a changed path that are looked at, beside its own: links that lead to it give them.
+/// Links that lead to themselves give as many as one likes.
+pub const CHANGE_NAMES_MAX: usize = 64;
+
+/// A path that any system opens (PATH_MAX of Linux). Longer names of a changed path are not looked
+/// at.
+pub const PATH_BYTES_MAX: usize = 1 << 12;
 
 /// Bytes of paths that are gone through for all links of a result, which takes a part of a second.
 pub const LINK_WALK_BYTES_MAX: usize = 32 << 20;

@@ -106,6 +106,7 @@ impl Bench {
             "absent": {"argv": ["rocco-no-such-program"]},
             "fills": {"argv": ["sh", "-c", "head -c 30000000 /dev/zero > $HOME/big; sleep 60"]},
             "module": {"argv": ["python3", "-m", "unittest"]},
+            "linked": {"argv": ["sh", "tests/t.sh"]},
             "touchy": {"argv": [gate, "holds", "a.txt", ""], "files": ["src"]},
         });
         let path = self.path("gates.json");

@@ -79,21 +79,19 @@ fn links_that_lead_out_together_are_told() {
     ));
     let said = told(&record);
     assert!(
-        said.contains("a is a symbolic link that leads out"),
+        said.contains("symbolic links that lead out of the repository: a"),
         "{said}"
     );
-    for inside in ["b is a", "in is a", "kept is a"] {
-        assert!(!said.lines().any(|line| line.starts_with(inside)), "{said}");
-    }
+    assert!(!said.contains("out of the repository: a,"), "{said}");
     // One that was there leads out since the task has put a link in its way.
     let goal = "sh rm -r via; mkdir -p src/deep; ln -s . via";
     let record = executor.done(task(&new_id(), &bench.repo, goal));
     let said = told(&record);
     assert!(
-        said.contains("old is a symbolic link that leads out"),
+        said.contains("symbolic links that lead out of the repository: old"),
         "{said}"
     );
-    assert!(!said.contains("kept is"), "{said}");
+    assert!(!said.contains("kept"), "{said}");
 }
 
 #[test]
@@ -120,7 +118,7 @@ fn addresses_of_submodules_that_are_new_are_told() {
          new from https://example.net/c"
     );
     assert!(
-        said[0].contains(".gitmodules (git, for submodules)"),
+        said[0].contains(".gitmodules (git, for submodules and LFS)"),
         "{record}"
     );
 }
@@ -165,4 +163,116 @@ fn a_submodule_that_is_removed_is_a_change() {
     assert_eq!(record["error"]["code"], "out_of_scope", "{record}");
     let record = strict.done(task_with(&bench.repo, "write src/d.txt x", files()));
     assert_eq!(record["outcome"], "succeeded", "{record}");
+}
+
+/// A repository with a gate that fails, behind a link, and a link that a shell obeys.
+fn linked(name: &str) -> Bench {
+    let bench = Bench::new(name);
+    fs::create_dir(bench.repo.join("real")).unwrap();
+    fs::write(bench.repo.join("real/t.sh"), "exit 1\n").unwrap();
+    fs::write(bench.repo.join("env.sh"), "").unwrap();
+    for (target, link) in [("real", "tests"), ("env.sh", ".envrc")] {
+        std::os::unix::fs::symlink(target, bench.repo.join(link)).unwrap();
+    }
+    git(&bench.repo, &["add", "."]);
+    git(&bench.repo, &["commit", "-q", "-m", "links"]);
+    bench
+}
+
+const STRICT: [&str; 3] = ["--strict-gates", "--strict-scope", "--refuse-surprises"];
+
+/// A task rewrote the script of a gate where a link leads to it, or had git check out other text,
+/// and the gate passed; the same with what a shell runs, and with a repository that has no `.git`.
+#[test]
+fn what_is_changed_behind_a_link_or_by_attributes_is_told_or_fails() {
+    let bench = linked("behind");
+    let bare = "sh mkdir -p n/objects n/refs; touch n/HEAD n/config n/objects/.k n/refs/.k";
+    let attributes = "write .gitattributes real/t.sh text working-tree-encoding=UTF-7";
+    let mut strict = bench.child(&["--strict-gates", "--refuse-surprises"]);
+    for (goal, code, told) in [
+        ("write real/t.sh exit 0", "gate_touched", "real/t.sh"),
+        (attributes, "runs_when_opened", ".gitattributes (git, which"),
+        (
+            "write .gitattributes * text",
+            "gate_touched",
+            ".gitattributes",
+        ),
+        ("write env.sh x", "runs_when_opened", "env.sh (shells"),
+        (bare, "runs_when_opened", "n (git, as a repository)"),
+    ] {
+        let wanted = json!({"acceptance": ["gate:linked"]});
+        let record = strict.done(task_with(&bench.repo, goal, wanted));
+        assert_eq!(record["error"]["code"], code, "{goal}: {record}");
+        let message = record["error"]["message"].as_str().unwrap();
+        assert!(message.contains(told), "{goal}: {message}");
+    }
+}
+
+/// What a first task changed was judged by no gate, scope or surprise of the one that continued it,
+/// and came with its result.
+#[test]
+fn a_task_that_continues_another_is_judged_by_what_both_changed() {
+    let bench = linked("chain");
+    let mut strict = bench.child(&STRICT);
+    let first = new_id();
+    let asks = "outcome needs_input go on?";
+    let goal = format!("write real/t.sh exit 0\nwrite env.sh evil\n{asks}");
+    strict.done(task(&first, &bench.repo, &goal));
+    let next = |goal: &str, files: Value| {
+        let members = json!({
+            "follow_up_to": first, "files": files, "acceptance": ["gate:linked"],
+        });
+        task_with(&bench.repo, goal, members)
+    };
+    for (files, code) in [
+        (json!(["a.txt"]), "out_of_scope"),
+        (json!(["."]), "runs_when_opened"),
+    ] {
+        for goal in ["write a.txt x", "outcome no_change_needed"] {
+            let record = strict.done(next(goal, files.clone()));
+            assert_eq!(record["error"]["code"], code, "{goal}: {record}");
+            assert_eq!(record["verification"], "none", "{record}");
+        }
+    }
+    let record = strict.done(next("sh git checkout -q HEAD~1 env.sh", json!(["."])));
+    assert_eq!(record["error"]["code"], "gate_touched", "{record}");
+    // What the first one changed is told, and what the user has taken over is judged no more.
+    let told = "files that were changed by the tasks that this one continues, and that come with \
+                its result: env.sh, real/t.sh";
+    let record = strict.done(next("write a.txt x", json!(["."])));
+    assert!(warnings(&record).contains(&told), "{record}");
+    git(
+        &bench.repo,
+        &["merge", "-q", &format!("refs/rocco/{first}")],
+    );
+    let record = strict.done(next("write a.txt x", json!(["a.txt"])));
+    assert_eq!(record["outcome"], "succeeded", "{record}");
+    assert_eq!(record["verification"], "passed", "{record}");
+}
+
+/// Files that an agent put into the empty directory of a submodule were lost without a word, and
+/// those of a repository there were said to be taken.
+#[test]
+fn files_in_the_directory_of_a_submodule_are_not_lost_without_a_word() {
+    let bench = Bench::new("filled");
+    let head = git(&bench.repo, &["rev-parse", "HEAD"]);
+    let link = format!("160000,{head},sub");
+    let words = ["update-index", "--add", "--cacheinfo", &link];
+    git(&bench.repo, &words);
+    git(&bench.repo, &["commit", "-q", "-m", "module"]);
+    fs::create_dir(bench.repo.join("sub")).unwrap();
+    let mut executor = bench.child(&[]);
+    let told = "directories of submodules, where the agent has left something that is not part \
+                of the result: sub";
+    for goal in [
+        "write sub/x y\nwrite a.txt x",
+        "write sub/x y\noutcome no_change_needed",
+        "sh git init -q sub\nwrite a.txt y",
+    ] {
+        let record = executor.done(task(&new_id(), &bench.repo, goal));
+        assert_eq!(record["outcome"], "succeeded", "{record}");
+        assert!(warnings(&record).contains(&told), "{goal}: {record}");
+        let taken = warnings(&record).join("\n").contains("were taken as files");
+        assert!(!taken, "{goal}: {record}");
+    }
 }

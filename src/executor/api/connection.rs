@@ -344,7 +344,8 @@ impl Connection<'_> {
         if let Some(what) = self.undefined_gates(content) {
             return Err(invalid(what));
         }
-        let (mut name, mut before) = ("HEAD".to_owned(), None);
+        let head = daemon.git.commit(&repo, "HEAD");
+        let mut before = None;
         if let Some(id) = content.follow_up_to {
             let (earlier, text) = self.earlier(id)?;
             if earlier.repo_real != repo.real() {
@@ -354,12 +355,22 @@ impl Connection<'_> {
                 )));
             }
             before = Some(text);
-            let result = git::result_ref(id);
-            if daemon.git.commit(&repo, &result).is_ok() {
-                name = result;
+            if let Ok(result) = daemon.git.commit(&repo, &git::result_ref(id)) {
+                // What the user has taken over needs no second judgement.
+                let taken_over = head.as_ref();
+                let taken_over =
+                    taken_over.is_ok_and(|head| daemon.git.is_ancestor(&repo, &result, head));
+                task.origin = match taken_over {
+                    true => result.clone(),
+                    false => earlier.origin.clone(),
+                };
+                task.base = result;
             }
         }
-        task.base = daemon.git.commit(&repo, &name).map_err(invalid)?;
+        if task.base.is_empty() {
+            task.base = head.map_err(invalid)?;
+            task.origin.clone_from(&task.base);
+        }
         task.repo_real = repo.real().to_owned();
         Ok((repo, before))
     }

@@ -1,8 +1,11 @@
 //! What decides a gate beside the code that it tests: the files that its command names, and those
 //! that the programs of the command read before anything else. No I/O.
 
+use crate::executor::run::command_words::{Named, words};
 use crate::executor::run::gates::Gate;
-use crate::executor::run::path_pattern::FoldedPath;
+use crate::executor::run::path_pattern::{FoldedPath, PathGlob};
+use crate::executor::run::result::FileChange;
+use crate::executor::run::run_when_opened::holds_attributes;
 use crate::executor::run::scope;
 
 /// Programs, and patterns of the files that they read by themselves, with spaces in between.
@@ -118,6 +121,7 @@ const TAKES_TARGETS: &str = "\
 pub struct GateInputs<'g> {
     files: &'g [String],
     named: Vec<FoldedPath>,
+    globs: Vec<PathGlob>,
     patterns: Vec<&'static str>,
     /// Where the modules of Python's are looked for first.
     module_dirs: Vec<FoldedPath>,
@@ -126,35 +130,64 @@ pub struct GateInputs<'g> {
 impl<'g> GateInputs<'g> {
     /// What decides a gate. An argument may be a command line of its own, or hold a path within it.
     pub fn of(gate: &'g Gate) -> Self {
-        let words: Vec<&str> = gate.argv.iter().flat_map(|text| words(text)).collect();
+        let words: Vec<String> = gate.argv.iter().flat_map(|text| words(text)).collect();
         let programs: Vec<&str> = words.iter().map(|word| program(word)).collect();
         let runs = |names: &str| names.split(' ').any(|name| programs.contains(&name));
         let takes_targets = runs(TAKES_TARGETS);
-        let is_file = |word: &&&str| !takes_targets || word.contains(['/', '.']);
-        let paths = words.iter().filter(is_file).flat_map(|word| paths(word));
-        // The root decides every gate, and is therefore not told.
-        let named: Vec<FoldedPath> = paths.filter(|path| !path.is_root()).collect();
-        let inputs = INPUTS.iter().filter(|inputs| runs(inputs.programs));
-        let module_dirs = match runs(PYTHON) {
-            true => {
-                let beside = named.iter().map(FoldedPath::parent);
-                std::iter::once(FoldedPath::root()).chain(beside).collect()
+        let is_file = |word: &&String| !takes_targets || word.contains(['/', '.']);
+        let (mut named, mut globs) = (Vec::new(), Vec::new());
+        for what in words.iter().filter(is_file).flat_map(|word| names(word)) {
+            match what {
+                // The root decides every gate, and is therefore not told.
+                Named::Path(path) if path.is_root() => {}
+                Named::Path(path) => named.push(path),
+                Named::Glob(glob) => globs.push(glob),
             }
-            false => Vec::new(),
-        };
+        }
+        let mut module_dirs = Vec::new();
+        if runs(PYTHON) {
+            module_dirs = named.iter().map(FoldedPath::parent).collect();
+            module_dirs.push(FoldedPath::root());
+            // A module of a package is loaded after the package.
+            let packages = named.iter().flat_map(FoldedPath::dirs_above);
+            let packages: Vec<_> = packages.map(|dir| dir.join("__init__.py")).collect();
+            named.extend(packages);
+        }
+        let inputs = INPUTS.iter().filter(|inputs| runs(inputs.programs));
         Self {
             files: &gate.files,
             patterns: inputs.flat_map(|inputs| inputs.files.split(' ')).collect(),
             named,
+            globs,
             module_dirs,
         }
     }
 
+    /// Whether a change is of something among it, by any name. What the attributes of git say
+    /// decides what every file of a checkout is.
+    pub fn has_changed(&self, change: &FileChange) -> bool {
+        let mut names = change.names();
+        names.any(|name| self.has(name) || holds_attributes(name))
+            || !change.is_file() && self.is_below(&change.path)
+    }
+
+    /// Whether something of it lies below a path, which is no directory any more.
+    fn is_below(&self, path: &str) -> bool {
+        let folded = FoldedPath::new(path);
+        let mut files = self
+            .files
+            .iter()
+            .filter_map(|file| FoldedPath::of_argument(file));
+        self.named.iter().any(|named| named.lies_in(&folded))
+            || files.any(|file| file.lies_in(&folded))
+    }
+
     /// Whether a path is among it.
-    pub fn has(&self, path: &str) -> bool {
+    fn has(&self, path: &str) -> bool {
         let folded = FoldedPath::new(path);
         scope::covers(self.files, path)
             || self.named.iter().any(|named| folded.lies_in(named))
+            || self.globs.iter().any(|glob| glob.covers(&folded))
             || self
                 .patterns
                 .iter()
@@ -176,13 +209,6 @@ fn shadows_a_module(entry: &str) -> bool {
     is_loaded && PYTHON_MODULES.split(' ').any(|known| known == module)
 }
 
-/// The words of an argument: a shell, or the program itself, may take it apart.
-fn words(argument: &str) -> impl Iterator<Item = &str> {
-    let separates =
-        |character: char| character.is_whitespace() || "'\"`;|&()<>{}[]$=,:\\".contains(character);
-    argument.split(separates).filter(|word| !word.is_empty())
-}
-
 /// The name of a program without its place and its version: `/usr/bin/python3.12` is `python`.
 fn program(word: &str) -> &str {
     let name = word.rsplit('/').next().unwrap_or_default();
@@ -190,11 +216,11 @@ fn program(word: &str) -> &str {
     name.trim_end_matches(|character: char| character.is_ascii_digit() || character == '.')
 }
 
-/// The paths that a word may name: itself, and a module of Python's by its file.
-fn paths(word: &str) -> impl Iterator<Item = FoldedPath> {
+/// What a word may name: a path or many, and a module of Python's by its file.
+fn names(word: &str) -> impl Iterator<Item = Named> {
     let module = (!word.contains('/')).then(|| word.replace('.', "/") + ".py");
     let names = [Some(word.to_owned()), module].into_iter().flatten();
-    names.filter_map(|name| FoldedPath::of_argument(&name))
+    names.filter_map(|name| Named::by(&name))
 }
 
 #[cfg(test)]
@@ -238,6 +264,34 @@ mod tests {
             (&["cargo", "test"], "test/a.rs", false),
             (&["make", "test"], "test/a.c", false),
             (&["/usr/bin/env", "x"], "usr/bin/env", false),
+            (&["sh", "a b.sh"], "a b.sh", true),
+            (&["sh", "-c", "sh 'a b.sh'"], "a b.sh", true),
+            (&["sh", "-c", "sh a\\ b.sh"], "a b.sh", true),
+            (&["sh", "-c", "sh r\"un\".sh"], "run.sh", true),
+            (&["sh", "sub/../run.sh"], "run.sh", true),
+            (&["sh", "-c", "sh $PWD/run.sh"], "run.sh", true),
+            (&["sh", "-c", "sh \"${PWD}\"/run.sh"], "run.sh", true),
+            (&["sh", "-c", "`echo sh` `pwd`/run.sh"], "run.sh", true),
+            (&["sh", "-c", "sh $DIR/run.sh"], "ci/run.sh", true),
+            (
+                &["sh", "-c", "for t in tests/*.sh; do sh $t; done"],
+                "tests/a.sh",
+                true,
+            ),
+            (
+                &["sh", "-c", "for t in tests/*.sh; do sh $t; done"],
+                "src/a.sh",
+                false,
+            ),
+            (&["sh", "ru*.sh"], "run.sh", true),
+            (&["make", "-fci/x.mak"], "ci/x.mak", true),
+            (&["prove", "-Ilib", "t/a.t"], "lib/a.pm", false),
+            (&["python3", "-m", "sub.x.check"], "sub/__init__.py", true),
+            (
+                &["pytest", "tests/unit/test_a.py"],
+                "tests/unit/__init__.py",
+                true,
+            ),
         ] {
             assert_eq!(decides(line, path), decided, "{line:?} {path}");
         }

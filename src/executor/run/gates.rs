@@ -113,6 +113,10 @@ fn gate(name: &str, value: Value<'_>) -> Result<Gate, String> {
         let what = "which is not a path within the repository";
         return Err(wrong(&format!("has {file:?} in files, {what}")));
     }
+    if let Some(file) = files.iter().find(|file| file.contains(['*', '?'])) {
+        let what = "which is a pattern, and matches nothing: name the files, or their directory";
+        return Err(wrong(&format!("has {file:?} in files, {what}")));
+    }
     let pass_env = texts(object, "pass_env").map_err(|what| wrong(&what))?;
     if let Some(variable) = pass_env.iter().find(|name| !is_variable(name)) {
         let what = "which is not the name of a variable";

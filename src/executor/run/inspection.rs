@@ -6,12 +6,19 @@ use std::fs;
 use std::path::Path;
 
 use crate::executor::run::git::Git;
+use crate::executor::run::git_dirs::GitDirs;
+use crate::executor::run::link_names::LinkNames;
 use crate::executor::run::links::{FollowedLink, Links, Way};
-use crate::executor::run::result::{FileChange, LINK_MODE, blob, name_of, terminated};
-use crate::executor::run::run_when_opened::{holds_attributes, names_a_filter, opener};
+use crate::executor::run::listing::shown;
+use crate::executor::run::result::{
+    FileChange, LINK_MODE, MODULE_MODE, TreeEntry, blob, name_of, terminated,
+};
+use crate::executor::run::run_when_opened::{effect_of, holds_attributes, opener};
 use crate::executor::run::scope;
-use crate::executor_protocol::sanitize::Sanitized;
-use crate::limits::{RECORD_PATH_BYTES_MAX, RESULT_LINKS_MAX};
+use crate::limits::RESULT_LINKS_MAX;
+
+/// What is said of attributes that were not read.
+const NOT_READ: &str = "git, too long to be read";
 
 /// Which result is looked at, and where.
 #[derive(Debug, Clone, Copy)]
@@ -24,12 +31,29 @@ pub struct ResultPlace<'r> {
     pub changes: &'r [FileChange],
 }
 
+/// The tree of a result, as far as a person should know of it.
+#[derive(Debug, Default)]
+pub struct ResultTree {
+    /// Its symbolic links.
+    links: Vec<TreeLink>,
+    /// Those that the task has removed or changed, as they were.
+    links_before: Vec<TreeLink>,
+    /// Its submodules that the task has not changed.
+    modules: Vec<String>,
+    /// Its directories that git takes for repositories.
+    repositories: Vec<String>,
+    /// There is more than was read.
+    is_cut: bool,
+}
+
 /// A symbolic link of a tree.
 #[derive(Debug)]
 struct TreeLink {
     path: String,
     object: String,
     is_changed: bool,
+    /// Where it leads. None if that was not read.
+    target: Option<String>,
 }
 
 /// Links that lead out of a repository.
@@ -41,10 +65,46 @@ pub struct LinksOut {
     pub unknown: usize,
 }
 
+impl ResultTree {
+    /// Other names of a changed path, by which the links that were there lead to it.
+    pub fn names_of_base(&self) -> LinkNames<'_> {
+        let kept = self.links.iter().filter(|link| !link.is_changed);
+        let links = kept.chain(&self.links_before);
+        let links: Vec<(&str, &str)> = links
+            .filter_map(|link| Some((link.path.as_str(), link.target.as_deref()?)))
+            .collect();
+        LinkNames::new(&links)
+    }
+
+    /// Submodules in whose directories the agent has left something, a repository of its own
+    /// included. Git takes none of it: what stands for a submodule is the number of a commit.
+    pub fn filled_modules(&self, work: &Path, nested: &[String]) -> Vec<String> {
+        let is_filled = |path: &&String| {
+            let has_repository = nested.contains(path);
+            let mut entries = fs::read_dir(work.join(path)).into_iter().flatten();
+            has_repository || entries.next().is_some()
+        };
+        self.modules.iter().filter(is_filled).cloned().collect()
+    }
+
+    /// Symbolic links that lead out of the repository since the task has changed one of them: by
+    /// their text, or when they are followed together with the others of the tree.
+    pub fn links_out(&self) -> LinksOut {
+        match self.links.iter().any(|link| link.is_changed) {
+            true => leading_out(&self.links, usize::from(self.is_cut)),
+            false => LinksOut::default(),
+        }
+    }
+}
+
 impl Git<'_> {
     /// What of a result is run, or obeyed, when somebody opens it: each path, with
     /// who reads it.
-    pub fn run_when_opened(&self, result: ResultPlace<'_>) -> Result<Vec<String>, String> {
+    pub fn run_when_opened(
+        &self,
+        result: ResultPlace<'_>,
+        tree: &ResultTree,
+    ) -> Result<Vec<String>, String> {
         let there = result.changes.iter().filter(|change| change.status != "D");
         let (attributes, others): (Vec<_>, Vec<_>) =
             there.partition(|change| holds_attributes(&change.path));
@@ -53,18 +113,21 @@ impl Git<'_> {
             .map(|change| change.after.object.as_str())
             .collect();
         let texts = self.blobs(result.git_dir, &objects)?;
-        let filters = attributes.iter().zip(texts);
-        let filters = filters.filter(|(_, text)| text.as_deref().is_none_or(names_a_filter));
-        let filters =
-            filters.map(|(change, _)| format!("{} (filters of git)", shown(&change.path)));
-        let known = others.iter().filter_map(|change| {
-            Some(format!(
-                "{} ({})",
-                shown(&change.path),
-                opener(&change.path)?
-            ))
+        let attributes = attributes.iter().zip(texts).filter_map(|(change, text)| {
+            let what = text.map_or(Some(NOT_READ), |text| effect_of(&text))?;
+            Some(format!("{} ({what})", shown(&change.path)))
         });
-        Ok(filters.chain(known).collect())
+        let known = others.iter().filter_map(|change| {
+            let who = change.names().find_map(opener)?;
+            Some(format!("{} ({who})", shown(&change.path)))
+        });
+        let changed = |dir: &&String| {
+            let mut others = others.iter();
+            others.any(|change| Path::new(&change.path).starts_with(dir))
+        };
+        let repositories = tree.repositories.iter().filter(changed);
+        let repositories = repositories.map(|dir| format!("{} (git, as a repository)", shown(dir)));
+        Ok(attributes.chain(repositories).chain(known).collect())
     }
 
     /// Submodules of a result whose address is new or another one: each with its address.
@@ -105,50 +168,69 @@ impl Git<'_> {
         Ok(addresses.collect())
     }
 
-    /// Symbolic links that lead out of the repository since the task has changed one of them: by
-    /// their text, or when they are followed together with the others of the tree.
-    pub fn links_out(&self, result: ResultPlace<'_>) -> Result<LinksOut, String> {
-        let mut links = changed_links(result.changes);
-        if links.is_empty() {
-            return Ok(LinksOut::default());
+    /// Reads the tree of a result: once, for all that is told of it.
+    pub fn result_tree(&self, result: ResultPlace<'_>) -> Result<ResultTree, String> {
+        let links_of = |entry: fn(&FileChange) -> &TreeEntry| {
+            let links = result
+                .changes
+                .iter()
+                .map(move |change| (change, entry(change)));
+            let links = links.filter(|(_, entry)| entry.mode == LINK_MODE);
+            links.map(|(change, entry)| TreeLink::new(change.path.clone(), &entry.object, true))
+        };
+        let mut tree = ResultTree {
+            links: links_of(|change| &change.after).collect(),
+            links_before: links_of(|change| &change.before).collect(),
+            ..ResultTree::default()
+        };
+        let most = RESULT_LINKS_MAX.max(tree.links.len());
+        self.list_tree(result, &mut tree)?;
+        tree.is_cut |= tree.links.len() > most;
+        tree.links.truncate(most);
+        let links = || tree.links.iter().chain(&tree.links_before);
+        let objects: Vec<&str> = links().map(|link| link.object.as_str()).collect();
+        let targets = self.blobs(result.git_dir, &objects)?;
+        let links = tree.links.iter_mut().chain(&mut tree.links_before);
+        for (link, target) in links.zip(targets) {
+            link.target = target.map(|target| name_of(&target));
         }
-        let changed = links.len();
-        let (others, is_cut) = self.other_links(result)?;
-        links.extend(others);
-        let over = usize::from(is_cut) + links.len().saturating_sub(RESULT_LINKS_MAX.max(changed));
-        links.truncate(RESULT_LINKS_MAX.max(changed));
-        let objects: Vec<&str> = links.iter().map(|link| link.object.as_str()).collect();
-        let blobs = self.blobs(result.git_dir, &objects)?;
-        let texts = blobs
-            .into_iter()
-            .map(|blob| blob.map(|blob| name_of(&blob)));
-        let texts: Vec<Option<String>> = texts.collect();
-        Ok(leading_out(&links, &texts, over))
+        Ok(tree)
     }
 
-    /// The links of the result's tree that the task has not changed, and whether there are more.
-    fn other_links(&self, result: ResultPlace<'_>) -> Result<(Vec<TreeLink>, bool), String> {
+    /// Goes through the files of a result: adds the links that the task has not changed, and the
+    /// directories that git takes for repositories.
+    fn list_tree(&self, result: ResultPlace<'_>, tree: &mut ResultTree) -> Result<(), String> {
         let mut command = self.command(result.git_dir, result.git_dir);
         command.args(["ls-tree", "-r", "-z", "--full-tree", result.head]);
         let output = self.run_cut(command)?;
-        let changed: HashSet<&str> = result
-            .changes
-            .iter()
-            .map(|change| change.path.as_str())
-            .collect();
-        let links = terminated(&output.stdout).filter_map(|entry| {
-            let (words, path) = entry.split_at_checked(memchr::memchr(b'\t', entry)?)?;
-            let path = name_of(&path[1..]);
-            let words = std::str::from_utf8(words).ok()?;
+        tree.is_cut = output.is_cut;
+        let changes = result.changes.iter();
+        let changed: HashSet<&str> = changes.map(|change| change.path.as_str()).collect();
+        let mut git_dirs = GitDirs::default();
+        for entry in terminated(&output.stdout) {
+            let Some((words, path)) = memchr::memchr(b'\t', entry).map(|at| entry.split_at(at))
+            else {
+                continue;
+            };
+            git_dirs.see(&path[1..]);
+            let words = String::from_utf8_lossy(words);
             let mut words = words.split(' ');
-            let is_link = words.next() == Some(LINK_MODE) && !changed.contains(path.as_str());
-            is_link.then(|| TreeLink {
-                path,
-                object: words.nth(1).unwrap_or_default().to_owned(),
-                is_changed: false,
-            })
-        });
-        Ok((links.collect(), output.is_cut))
+            let mode = words
+                .next()
+                .filter(|mode| [LINK_MODE, MODULE_MODE].contains(mode));
+            let path = name_of(&path[1..]);
+            match mode {
+                None => {}
+                Some(_) if changed.contains(path.as_str()) => {}
+                Some(MODULE_MODE) => tree.modules.push(path),
+                Some(_) => {
+                    let object = words.nth(1).unwrap_or_default();
+                    tree.links.push(TreeLink::new(path, object, false));
+                }
+            }
+        }
+        tree.repositories = git_dirs.found();
+        Ok(())
     }
 
     /// The contents of blobs, in their order. All are asked for at once, by a list in a file; none
@@ -170,41 +252,33 @@ impl Git<'_> {
     }
 }
 
-/// A name as a sentence has it.
-fn shown(name: &str) -> Sanitized<'_> {
-    Sanitized::name(name, RECORD_PATH_BYTES_MAX)
-}
-
-fn changed_links(changes: &[FileChange]) -> Vec<TreeLink> {
-    let links = changes
-        .iter()
-        .filter(|change| change.after.mode == LINK_MODE);
-    links
-        .map(|change| TreeLink {
-            path: change.path.clone(),
-            object: change.after.object.clone(),
-            is_changed: true,
-        })
-        .collect()
+impl TreeLink {
+    fn new(path: String, object: &str, is_changed: bool) -> Self {
+        Self {
+            path,
+            object: object.to_owned(),
+            is_changed,
+            target: None,
+        }
+    }
 }
 
 /// Which links lead out. What is beyond a bound is not known to stay inside.
-fn leading_out(links: &[TreeLink], texts: &[Option<String>], over: usize) -> LinksOut {
-    let known = links.iter().zip(texts);
-    let mut tree = Links::new(known.filter_map(|(link, text)| {
+fn leading_out(links: &[TreeLink], over: usize) -> LinksOut {
+    let mut tree = Links::new(links.iter().filter_map(|link| {
         let link_of = |target| FollowedLink {
             target,
             is_changed: link.is_changed,
         };
-        Some((link.path.as_str(), link_of(text.as_deref()?)))
+        Some((link.path.as_str(), link_of(link.target.as_deref()?)))
     }));
     let mut out = LinksOut {
         unknown: over,
         ..LinksOut::default()
     };
-    for (link, text) in links.iter().zip(texts) {
+    for link in links {
         let leaves = |text: &str| link.is_changed && scope::leaves(&link.path, text);
-        let is_out = match text.as_deref() {
+        let is_out = match link.target.as_deref() {
             None => {
                 out.unknown += usize::from(!link.is_changed);
                 link.is_changed

@@ -1,5 +1,6 @@
 //! The life of one task, from its turn to its end: clone, agent, result, gates, record.
 
+use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,10 +11,12 @@ use crate::executor::daemon::Daemon;
 use crate::executor::run::claim::Claim;
 use crate::executor::run::disk::DiskWatch;
 use crate::executor::run::git::Git;
-use crate::executor::run::inspection::ResultPlace;
+use crate::executor::run::inspection::{ResultPlace, ResultTree};
+use crate::executor::run::listing::{listed, shown};
 use crate::executor::run::own_dir::Lender;
 use crate::executor::run::program::{ProgramDirs, Role, lend, walled};
 use crate::executor::run::repo::Repo;
+use crate::executor::run::result::FileChange;
 use crate::executor::run::supervisor::{Ending, Program, ProgramEnd, SupervisedProgram};
 use crate::executor::run::verdict::{Findings, Verdict};
 use crate::executor::schedule::queue::StopReason;
@@ -21,11 +24,9 @@ use crate::executor::schedule::task::Task;
 use crate::executor::store::log::TaskLog;
 use crate::executor::store::removal::remove_tree;
 use crate::executor::walls::standing::Walls;
-use crate::executor_protocol::sanitize::Sanitized;
 use crate::executor_protocol::state::{Outcome, TaskState};
 use crate::limits::{
-    EXECUTOR_MESSAGE_BYTES_MAX, GIT_TIMEOUT_S, RECORD_PATH_BYTES_MAX, TASK_KILL_MS,
-    TASK_LOG_BYTES_MAX, TASK_SWEEP_MS,
+    EXECUTOR_MESSAGE_BYTES_MAX, GIT_TIMEOUT_S, TASK_KILL_MS, TASK_LOG_BYTES_MAX, TASK_SWEEP_MS,
 };
 use crate::task::id::TaskId;
 use crate::wire::writer::start_of;
@@ -67,6 +68,10 @@ pub(super) struct Job<'s> {
     pub(super) stop: Stop<'s>,
     /// What the agent did could not be collected.
     is_lost: bool,
+    /// Where the agent has left repositories in its clone.
+    nested: Vec<String>,
+    /// Submodules in whose directories the agent has left something.
+    filled_modules: Vec<String>,
     pub(super) findings: Findings,
 }
 
@@ -95,6 +100,8 @@ impl<'s> Job<'s> {
                 deadline: Instant::now() + Duration::from_secs(deadline_s),
             },
             is_lost: false,
+            nested: Vec::new(),
+            filled_modules: Vec::new(),
             findings: Findings {
                 base: task.base.clone(),
                 strict_scope: config.strict_scope,
@@ -362,16 +369,25 @@ impl<'s> Job<'s> {
         if !workspace::is_plain_dir(&work) {
             return Err("the agent has put something else in the place of its clone".into());
         }
-        for repository in workspace::prepare_for_git(&work, &self.path("nested"), &is_cancelled)? {
-            let repository = Sanitized::name(&repository, RECORD_PATH_BYTES_MAX);
-            let what =
-                format!("{repository} is a repository of its own; its files were taken as files");
-            self.findings.warnings.push(what);
-        }
+        self.nested = workspace::prepare_for_git(&work, &self.path("nested"), &is_cancelled)?;
         let repo = self.repo.take().ok_or("there is no repository")?;
         let collected = self.take_in(&git, &repo, &work, &own);
         self.repo = Some(repo);
+        self.tell_of_inner_repositories();
         collected
+    }
+
+    /// Tells what became of repositories within the clone, and of the files in submodules.
+    fn tell_of_inner_repositories(&mut self) {
+        let modules = &self.filled_modules;
+        let taken = self.nested.iter().filter(|path| !modules.contains(path));
+        let taken: Vec<String> = taken.map(|path| shown(path)).collect();
+        let lost: Vec<String> = modules.iter().map(|path| shown(path)).collect();
+        let taken_told = "repositories of their own, whose files were taken as files";
+        let lost_told = "directories of submodules, where the agent has left something that is not \
+                         part of the result";
+        let told = [told(lost_told, &lost), told(taken_told, &taken)];
+        self.findings.warnings.extend(told.into_iter().flatten());
     }
 
     /// Makes a commit of the files, finds out what it changes, and delivers it last.
@@ -385,23 +401,35 @@ impl<'s> Job<'s> {
         let task = Arc::clone(&self.task);
         git.make_own_dir(&Lender::of_repo(repo)?, own)?;
         let head = git.commit_files(own, work, &task.base, &commit_message(&task))?;
-        let Some(head) = head else { return Ok(()) };
-        let changes = git.changes(own, &task.base, &head)?;
-        git.diff(own, &task.base, &head, &self.path("diff.patch"))?;
+        // Where nothing was changed, the result is what was there.
+        let end = head.as_deref().unwrap_or(&task.base).to_owned();
+        let mut changes = git.changes(own, &task.base, &end)?;
+        let mut with_earlier = match task.origin == task.base {
+            true => None,
+            false => Some(git.changes(own, &task.origin, &end)?),
+        };
+        let judged = with_earlier.as_mut().unwrap_or(&mut changes);
+        let tree = name_by_links(git, own, &end, judged)?;
+        self.filled_modules = tree.filled_modules(work, &self.nested);
         self.inspect(
             git,
+            &tree,
             ResultPlace {
                 git_dir: own,
-                head: &head,
-                changes: &changes,
+                head: &end,
+                changes: judged,
             },
         )?;
-        self.findings.diffstat = git.diffstat(own, &task.base, &head)?;
         if let Some(files) = &task.content.files {
-            let paths = changes.iter().map(|change| &change.path);
+            let paths = judged.iter().map(|change| &change.path);
             let outside = paths.filter(|path| !scope::covers(files, path));
             self.findings.out_of_scope = outside.cloned().collect();
         }
+        self.tell_of_earlier_changes(&changes, with_earlier.as_deref().unwrap_or_default());
+        self.findings.with_earlier = with_earlier;
+        let Some(head) = head else { return Ok(()) };
+        git.diff(own, &task.base, &head, &self.path("diff.patch"))?;
+        self.findings.diffstat = git.diffstat(own, &task.base, &head)?;
         let same_modules = changes.iter().all(|change| change.path != ".gitmodules");
         let pack = own.join("result.pack");
         git.pack(own, &task.base, &head, &pack)?;
@@ -415,29 +443,44 @@ impl<'s> Job<'s> {
 
     /// Takes note of what a person should know of a result before it is opened. What is run then
     /// stands before other warnings, so that many of these cannot push it out of the record.
-    fn inspect(&mut self, git: &Git<'_>, result: ResultPlace<'_>) -> Result<(), String> {
-        let (opened, modules) = (git.run_when_opened(result)?, git.foreign_modules(result));
-        let links = git.links_out(result)?;
-        let told = |what: &str, of: &[String]| {
-            (!of.is_empty()).then(|| format!("{what}: {}", of.join(", ")))
-        };
+    fn inspect(
+        &mut self,
+        git: &Git<'_>,
+        tree: &ResultTree,
+        result: ResultPlace<'_>,
+    ) -> Result<(), String> {
+        let opened = git.run_when_opened(result, tree)?;
+        let modules = git.foreign_modules(result);
+        let links = tree.links_out();
         let opened_told = "runs_when_opened: the task changed files that are run, or obeyed, when \
                            they are opened";
         let modules_told = "submodules are fetched from an address that is new";
-        let first = [told(opened_told, &opened), told(modules_told, &modules)];
+        let links_told = "symbolic links that lead out of the repository";
+        let out: Vec<String> = links.paths.iter().map(|path| shown(path)).collect();
+        let first = [
+            told(opened_told, &opened),
+            told(modules_told, &modules),
+            told(links_told, &out),
+        ];
         let warnings = &mut self.findings.warnings;
         warnings.splice(..0, first.into_iter().flatten());
-        for path in links.paths {
-            let path = Sanitized::name(&path, RECORD_PATH_BYTES_MAX);
-            let what = format!("{path} is a symbolic link that leads out of the repository");
-            warnings.push(what);
-        }
         if links.unknown > 0 {
             let what = "symbolic links are not known to stay in the repository: there are too many";
             warnings.push(format!("{} {what}", links.unknown));
         }
         self.findings.run_when_opened = opened;
         Ok(())
+    }
+
+    /// Tells which changes of the tasks that this one continues come with its result.
+    fn tell_of_earlier_changes(&mut self, changes: &[FileChange], with_earlier: &[FileChange]) {
+        let own: HashSet<&str> = changes.iter().map(|change| change.path.as_str()).collect();
+        let earlier = with_earlier.iter().map(|change| change.path.as_str());
+        let earlier = earlier.filter(|path| !own.contains(path));
+        let earlier: Vec<String> = earlier.map(shown).collect();
+        let what = "files that were changed by the tasks that this one continues, and that come \
+                    with its result";
+        self.findings.warnings.extend(told(what, &earlier));
     }
 
     /// Gives the result its ref in the user's repository, unless the task is cancelled before the
@@ -515,6 +558,30 @@ impl<'s> Job<'s> {
                 .extend(unpinned.filter_map(Result::err));
         }
     }
+}
+
+/// Reads the tree of a result, and finds out by which names its links lead to what was changed.
+fn name_by_links(
+    git: &Git<'_>,
+    git_dir: &Path,
+    head: &str,
+    changes: &mut [FileChange],
+) -> Result<ResultTree, String> {
+    let tree = git.result_tree(ResultPlace {
+        git_dir,
+        head,
+        changes,
+    })?;
+    let names = tree.names_of_base();
+    for change in changes {
+        change.other_names = names.of(&change.path);
+    }
+    Ok(tree)
+}
+
+/// A sentence of a record that ends in names. None without names.
+fn told(what: &str, names: &[String]) -> Option<String> {
+    (!names.is_empty()).then(|| format!("{what}: {}", listed(names)))
 }
 
 /// What the commit of a result says: the first line of the goal, and the task.

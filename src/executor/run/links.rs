@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 
+use crate::executor::run::path_pattern::FoldedPath;
 use crate::limits::{LINK_FOLLOWED_MAX, LINK_WALK_BYTES_MAX};
 
 /// The links of a tree, by their paths.
@@ -47,8 +48,14 @@ impl<'t> Links<'t> {
         }
     }
 
-    /// Follows a link from its path on.
+    /// Where a link leads, followed from its path on.
     pub fn way(&mut self, path: &'t str) -> Way {
+        self.follow(path, |_, _| {})
+    }
+
+    /// Follows a link from its path on, and tells each place that the way goes through: every link,
+    /// and its end if that is inside.
+    pub fn follow(&mut self, path: &'t str, mut tell: impl FnMut(&str, bool)) -> Way {
         let mut place = String::new();
         let mut parts = vec![path.split('/')];
         let (mut followed, mut by_the_task) = (0, false);
@@ -75,9 +82,13 @@ impl<'t> Links<'t> {
                 place.push('/');
             }
             place.push_str(part);
+            if is_git_dir(part) {
+                return Way::Outside { by_the_task };
+            }
             let Some(link) = self.targets.get(place.as_str()) else {
                 continue;
             };
+            tell(&place, false);
             by_the_task |= link.is_changed;
             followed += 1;
             if followed > LINK_FOLLOWED_MAX {
@@ -90,8 +101,15 @@ impl<'t> Links<'t> {
             place.truncate(dir_bytes);
             parts.push(link.target.split('/'));
         }
+        tell(&place, true);
         Way::Inside
     }
+}
+
+/// Whether a name leads to the repository's internals, on any file system.
+fn is_git_dir(name: &str) -> bool {
+    let name = FoldedPath::new(name);
+    name.is_named_by(".git") || name.is_named_by("git~1")
 }
 
 #[cfg(test)]
@@ -120,6 +138,10 @@ mod tests {
             (&[("a", "src/./x//y")], "a", Way::Inside),
             (&[("a", "b"), ("b", "a")], "a", Way::Inside),
             (&[("a", "a/..")], "a", Way::Inside),
+            (&[("a", ".git/config")], "a", OUTSIDE),
+            (&[("d/a", "../.GIT")], "d/a", OUTSIDE),
+            (&[("a", "b/hooks"), ("b", "x/../.git")], "a", OUTSIDE),
+            (&[("a", ".github/x")], "a", Way::Inside),
             (
                 &[("a", "b/../.."), ("b", "c"), ("c", "x/y/z")],
                 "a",

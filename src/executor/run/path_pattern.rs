@@ -4,6 +4,7 @@
 //! and leave out characters that cannot be seen, streams, and points and spaces at the end of a
 //! name.
 
+use crate::executor::run::command_words::UNKNOWN;
 use crate::executor_protocol::sanitize::cannot_be_seen;
 
 /// A path as every file system may see it.
@@ -61,14 +62,112 @@ impl FoldedPath {
         self.0.is_empty()
     }
 
-    /// A path as an argument names it, without `.`. None if it leads upwards.
+    /// A path as an argument names it, without `.` and `..`. None if it leads upwards.
     pub fn of_argument(argument: &str) -> Option<Self> {
-        let names = argument.split('/');
-        let names: Vec<String> = names
-            .filter(|name| !matches!(*name, "" | "."))
-            .map(folded)
-            .collect();
-        (!argument.starts_with('/') && !names.iter().any(String::is_empty)).then_some(Self(names))
+        if argument.starts_with('/') {
+            return None;
+        }
+        let mut names = Vec::new();
+        for name in argument.split('/') {
+            match name {
+                "" | "." => {}
+                ".." => drop(names.pop()?),
+                name => names.push(folded(name)),
+            }
+        }
+        (!names.iter().any(String::is_empty)).then_some(Self(names))
+    }
+
+    /// A path below this one.
+    pub fn join(&self, name: &str) -> Self {
+        Self([self.0.as_slice(), &[folded(name)]].concat())
+    }
+
+    /// The directories above it, the root left out.
+    pub fn dirs_above(&self) -> impl Iterator<Item = Self> {
+        (1..self.0.len()).map(|names| Self(self.0[..names].to_vec()))
+    }
+}
+
+/// What stands for many paths in an argument: characters that a shell fills in.
+#[derive(Debug)]
+pub struct PathGlob(Vec<GlobPart>);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum GlobPart {
+    Char(char),
+    /// Any characters of a name.
+    InName,
+    /// Any characters, also of several names.
+    Anything,
+}
+
+impl PathGlob {
+    /// What an argument stands for. None if that is all paths, or none in a repository.
+    pub fn of_argument(argument: &str) -> Option<Self> {
+        // What leads upwards may end anywhere.
+        let (start, argument) = match argument.rsplit_once("../") {
+            Some((_, rest)) => (Some(GlobPart::Anything), ["/", rest].concat()),
+            None => (None, argument.to_owned()),
+        };
+        let mut parts: Vec<GlobPart> = start.into_iter().collect();
+        let mut rest = argument.chars();
+        while let Some(character) = rest.next() {
+            let closes = |close: char| {
+                let inner = rest.as_str().split('/').next().unwrap_or_default();
+                inner.find(close)
+            };
+            let group = match character {
+                '[' => closes(']'),
+                '{' => closes('}'),
+                _ => None,
+            };
+            if let Some(at) = group {
+                rest = rest.as_str()[at + 1..].chars();
+            }
+            match character {
+                UNKNOWN => parts.push(GlobPart::Anything),
+                '*' | '?' => parts.push(GlobPart::InName),
+                _ if group.is_some() => parts.push(GlobPart::InName),
+                _ => parts.extend(folded_chars(character).map(GlobPart::Char)),
+            }
+        }
+        let dot_slash = ['.', '/'].map(GlobPart::Char);
+        match parts.first()? {
+            GlobPart::Char('/') => return None,
+            GlobPart::Char('.') if parts.get(1) == Some(&GlobPart::Char('/')) => {}
+            GlobPart::Anything => {}
+            _ => drop(parts.splice(..0, dot_slash)),
+        }
+        let is_word = |part: &GlobPart| matches!(part, GlobPart::Char(c) if c.is_alphanumeric());
+        parts.iter().any(is_word).then_some(Self(parts))
+    }
+
+    /// Whether a path, or a directory above it, is among them.
+    pub fn covers(&self, path: &FoldedPath) -> bool {
+        let end = self.0.len();
+        let mut at = vec![false; end + 1];
+        at[0] = true;
+        let text = ["./", &path.0.join("/")].concat();
+        for character in text.chars().chain(['/']) {
+            for here in 0..end {
+                // Any characters may be none.
+                at[here + 1] |= at[here] && !matches!(self.0[here], GlobPart::Char(_));
+            }
+            if character == '/' && at[end] {
+                return true;
+            }
+            let mut next = vec![false; end + 1];
+            for here in (0..end).filter(|here| at[*here]) {
+                match self.0[here] {
+                    GlobPart::Char(wanted) => next[here + 1] |= wanted == character,
+                    GlobPart::InName => next[here] |= character != '/',
+                    GlobPart::Anything => next[here] = true,
+                }
+            }
+            at = next;
+        }
+        false
     }
 }
 
@@ -79,9 +178,12 @@ fn folded(name: &str) -> String {
     let name = name.trim_end_matches(['.', ' ']);
     name.chars()
         .filter(|character| !is_left_out(*character))
-        .flat_map(char::to_uppercase)
-        .flat_map(char::to_lowercase)
+        .flat_map(folded_chars)
         .collect()
+}
+
+fn folded_chars(character: char) -> impl Iterator<Item = char> {
+    character.to_uppercase().flat_map(char::to_lowercase)
 }
 
 fn is_left_out(character: char) -> bool {
@@ -152,11 +254,42 @@ mod tests {
             ("run.sh", false),
             ("/ci/run.sh", false),
             ("../ci/run.sh", false),
+            ("sub/../ci/x/../run.sh", true),
+            ("ci/../../ci/run.sh", false),
         ] {
             let path = FoldedPath::of_argument(argument);
             let is_named = path.is_some_and(|path| changed.lies_in(&path));
             assert_eq!(is_named, named, "{argument}");
         }
         assert!(FoldedPath::of_argument(".").unwrap().is_root());
+    }
+
+    #[test]
+    fn what_a_shell_fills_in_stands_for_many_paths() {
+        for (argument, path, named) in [
+            ("tests/*.sh", "tests/a.sh", true),
+            ("tests/*.sh", "tests/a/b.sh", false),
+            ("tests/*.sh", "Tests/A.SH", true),
+            ("ru?.sh", "run.sh", true),
+            ("./r[uv]n.sh", "run.sh", true),
+            ("{run,go}.sh", "go.sh", true),
+            ("t*", "tests/a/b", true),
+            ("\0/run.sh", "run.sh", true),
+            ("\0/run.sh", "a/b/run.sh", true),
+            ("\0/run.sh", "a/b/run.sh/c", true),
+            ("\0/run.sh", "a/prerun.sh", false),
+            ("a/*/../run.sh", "run.sh", true),
+            ("a[b.sh", "a[b.sh", true),
+        ] {
+            let glob = PathGlob::of_argument(argument).unwrap();
+            assert_eq!(
+                glob.covers(&FoldedPath::new(path)),
+                named,
+                "{argument} {path}"
+            );
+        }
+        for all in ["*", "\0", "./**", "/usr/*", ""] {
+            assert!(PathGlob::of_argument(all).is_none(), "{all:?}");
+        }
     }
 }

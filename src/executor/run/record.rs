@@ -411,6 +411,7 @@ mod tests {
             removed: Some(u64::MAX),
             before: TreeEntry::default(),
             after: TreeEntry::default(),
+            other_names: Vec::new(),
         })
     }
 
@@ -474,6 +475,7 @@ mod tests {
             removed: None,
             before: TreeEntry::default(),
             after: TreeEntry::default(),
+            other_names: Vec::new(),
         };
         Findings {
             changes: paths.iter().map(change).collect(),
@@ -592,6 +594,7 @@ mod tests {
                 removed: Some(u64::MAX),
                 before: TreeEntry::default(),
                 after: TreeEntry::default(),
+                other_names: Vec::new(),
             };
             let findings = Findings {
                 gates: vec![gate; GATES_MAX],
@@ -664,6 +667,7 @@ mod tests {
             removed: None,
             before: TreeEntry::default(),
             after: TreeEntry::default(),
+            other_names: Vec::new(),
         };
         let findings = Findings {
             changes: paths.iter().map(change).collect(),

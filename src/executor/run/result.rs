@@ -24,6 +24,21 @@ pub struct FileChange {
     pub before: TreeEntry,
     /// What is there now.
     pub after: TreeEntry,
+    /// Other names of the path, by which links that were there lead to it.
+    pub other_names: Vec<String>,
+}
+
+impl FileChange {
+    /// Its path, and its other names.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let others = self.other_names.iter().map(String::as_str);
+        std::iter::once(self.path.as_str()).chain(others)
+    }
+
+    /// Whether it is a file now, or nothing; a link or a submodule otherwise.
+    pub fn is_file(&self) -> bool {
+        !matches!(self.after.mode.as_str(), LINK_MODE | MODULE_MODE)
+    }
 }
 
 /// What stands in a tree; zeros for nothing.
@@ -72,6 +87,7 @@ impl Git<'_> {
                 removed: numbers.next().flatten(),
                 before: entry(0),
                 after: entry(1),
+                other_names: Vec::new(),
             }
         });
         Ok(changes.collect())
@@ -195,6 +211,9 @@ pub(super) fn blob<'b>(printed: &mut &'b [u8]) -> Option<&'b [u8]> {
 
 /// What git calls a symbolic link.
 pub(super) const LINK_MODE: &str = "120000";
+
+/// What git calls a submodule.
+pub(super) const MODULE_MODE: &str = "160000";
 
 /// How commits are compared: whole, submodules included.
 const DIFF: [&str; 7] = [

@@ -20,7 +20,8 @@ const OPENERS: &[Opener] = &[
             .github/instructions .github/prompts .github/agents .github/chatmodes .github/hooks \
             .windsurf .windsurfrules .clinerules .roo .roomodes .roorules .kiro .aider* .continue \
             .junie .opencode opencode.json* .amazonq .qwen qwen.md .crush* crush.json .goosehints \
-            .augment .trae .rules .agents .agent",
+            .augment .trae .rules .agents .agent agent.md warp.md crush.md conventions.md \
+            .continuerc.json .augment-guidelines .openhands* .factory",
     },
     Opener {
         who: "editors",
@@ -32,7 +33,9 @@ const OPENERS: &[Opener] = &[
     Opener {
         who: "linters that editors start",
         files: "\
-            eslint.config.* .eslintrc* prettier.config.* .prettierrc* stylelint.config.* \
+            tailwind.config.* vite.config.* vitest.config.* jest.config.* .babelrc* \
+            babel.config.* .ycm_extra_conf.py eslint.config.* .eslintrc* \
+            prettier.config.* .prettierrc* stylelint.config.* \
             .stylelintrc* .solargraph.yml",
     },
     Opener {
@@ -46,8 +49,12 @@ const OPENERS: &[Opener] = &[
             .lefthook* .overcommit.yml .lintstagedrc* lint-staged.config.* .gitconfig",
     },
     Opener {
-        who: "git, for submodules",
-        files: ".gitmodules",
+        who: "git, for submodules and LFS",
+        files: ".gitmodules .lfsconfig",
+    },
+    Opener {
+        who: "Mercurial",
+        files: ".hg",
     },
     Opener {
         who: "development containers",
@@ -61,7 +68,9 @@ const OPENERS: &[Opener] = &[
             .github/workflows .github/actions .github/dependabot.yml .gitlab-ci* .gitlab .circleci \
             .travis.yml azure-pipelines* .azure-pipelines .buildkite .drone.yml .woodpecker* \
             .forgejo .gitea jenkinsfile* bitbucket-pipelines.yml .cirrus* *appveyor.yml .teamcity \
-            .semaphore cloudbuild.yaml",
+            .semaphore cloudbuild.yaml buildspec.y* .builds .build.yml .zuul* .tekton \
+            codemagic.yaml bitrise.yml .packit.y* .readthedocs.y* netlify.toml vercel.json \
+            renovate.json* .renovaterc*",
     },
     Opener {
         who: "package managers",
@@ -77,7 +86,9 @@ const OPENERS: &[Opener] = &[
         who: "builds that editors start",
         files: "\
             .bazelrc .bazelversion .bazelproject tools/bazel .buckconfig .mvn mvnw* gradlew* \
-            gradle/wrapper *.gradle *.gradle.kts directory.*.props directory.*.targets",
+            gradle/wrapper *.gradle *.gradle.kts directory.*.props directory.*.targets pom.xml \
+            build.sbt mix.exs package.swift *.xcodeproj *.csproj hie.yaml cmakelists.txt \
+            cmakepresets.json cmakeuserpresets.json",
     },
     Opener {
         who: "every start of Python",
@@ -85,11 +96,13 @@ const OPENERS: &[Opener] = &[
     },
     Opener {
         who: "debuggers and interpreters",
-        files: ".gdbinit .lldbinit .irbrc .pryrc .rprofile .renviron .iex.exs .ghci .ocamlinit",
+        files: "\
+            .gdbinit .lldbinit .irbrc .pryrc .rprofile .renviron .iex.exs .ghci .ocamlinit \
+            .rdata .octaverc startup.m .pdbrc .byebugrc",
     },
     Opener {
         who: "file managers",
-        files: "*.desktop .directory autorun.inf desktop.ini *.lnk *.url",
+        files: "*.desktop .directory autorun.inf desktop.ini *.lnk *.url *.scf *.library-ms",
     },
 ];
 
@@ -108,13 +121,21 @@ pub fn holds_attributes(path: &str) -> bool {
     FoldedPath::new(path).is_named_by(".gitattributes")
 }
 
-/// Whether attributes of git's name a program that converts or merges files, by the name that the
-/// user's configuration has for it.
-pub fn names_a_filter(attributes: &[u8]) -> bool {
+/// What attributes of git's do to somebody who checks files out, if that is more than their line
+/// ends: a program converts or merges them, by the name that the user's configuration has for it,
+/// or their text becomes another than the patch shows.
+pub fn effect_of(attributes: &[u8]) -> Option<&'static str> {
     let text = String::from_utf8_lossy(attributes);
-    let lines = text.lines().filter(|line| !line.starts_with('#'));
-    let mut words = lines.flat_map(str::split_whitespace);
-    words.any(|word| word.starts_with("filter=") || word.starts_with("merge="))
+    let lines = text
+        .lines()
+        .filter(|line| !line.trim_start().starts_with('#'));
+    let words: Vec<&str> = lines.flat_map(str::split_whitespace).collect();
+    let has = |name: &str| words.iter().any(|word| word.starts_with(name));
+    if has("filter=") || has("merge=") {
+        return Some("filters of git");
+    }
+    let other_text = "git, which checks out other text than the patch shows";
+    has("working-tree-encoding=").then_some(other_text)
 }
 
 #[cfg(test)]
@@ -139,7 +160,7 @@ mod tests {
             (".config/mise/config.toml", "shells that enter a directory"),
             (".husky/pre-commit", "hooks of git"),
             ("lefthook.yml", "hooks of git"),
-            (".gitmodules", "git, for submodules"),
+            (".gitmodules", "git, for submodules and LFS"),
             (".devcontainer/devcontainer.json", "development containers"),
             (".github/workflows/x.yml", "continuous integration"),
             (".npmrc", "package managers"),
@@ -164,15 +185,22 @@ mod tests {
     }
 
     #[test]
-    fn attributes_matter_where_they_name_a_filter() {
-        for (text, named) in [
-            ("*.rs text eol=lf\n", false),
-            ("# *.bin filter=lfs\n", false),
-            ("*.bin filter=lfs -text\n", true),
-            ("[attr]x merge=mine\n", true),
-            ("*.py diff=python\n", false),
+    fn attributes_matter_where_they_change_more_than_line_ends() {
+        let (filters, text) = (Some("filters"), Some("git, which"));
+        for (attributes, told) in [
+            ("*.rs text eol=lf\n", None),
+            ("# *.bin filter=lfs\n", None),
+            ("*.bin filter=lfs -text\n", filters),
+            ("[attr]x merge=mine\n", filters),
+            ("*.py diff=python\n", None),
+            ("a.txt text working-tree-encoding=UTF-16BE\n", text),
         ] {
-            assert_eq!(names_a_filter(text.as_bytes()), named, "{text}");
+            let effect = effect_of(attributes.as_bytes());
+            let is_told = effect
+                .zip(told)
+                .map(|(effect, told)| effect.starts_with(told));
+            assert_eq!(is_told.is_some(), told.is_some(), "{attributes}");
+            assert!(is_told.unwrap_or(effect.is_none()), "{attributes}");
         }
     }
 

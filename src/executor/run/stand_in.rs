@@ -135,6 +135,13 @@ impl Git<'_> {
             .map_err(|_| "the repository has no commit to start from".to_owned())
     }
 
+    /// Whether a commit is another, or comes before it. What cannot be found out is not so.
+    pub fn is_ancestor(&self, repo: &Repo, earlier: &str, later: &str) -> bool {
+        let stand_in = self.stand_in(repo);
+        let words = ["merge-base", "--is-ancestor", earlier, later];
+        stand_in.is_ok_and(|stand_in| self.text(stand_in.command(self), &words).is_ok())
+    }
+
     /// Keeps a commit from being collected while a task stands on it.
     pub fn pin(&self, repo: &Repo, id: TaskId, base: &str) -> Result<(), String> {
         self.update_ref(repo, &[&base_ref(id), base])

@@ -2,6 +2,7 @@
 
 use crate::executor::run::claim::Claim;
 use crate::executor::run::gates::TestCount;
+use crate::executor::run::listing::{listed, shown};
 use crate::executor::run::result::FileChange;
 use crate::executor::run::supervisor::Ending;
 use crate::executor::schedule::queue::StopReason;
@@ -88,6 +89,8 @@ pub struct Findings {
     pub diffstat: String,
     /// What was changed.
     pub changes: Vec<FileChange>,
+    /// What was changed together with the tasks that this one continues. None if it continues none.
+    pub with_earlier: Option<Vec<FileChange>>,
     /// What was changed and not declared.
     pub out_of_scope: Vec<String>,
     /// Whether that is a failure.
@@ -139,14 +142,15 @@ impl Findings {
             return failed("no_changes", what.into());
         }
         if self.strict_scope && !self.out_of_scope.is_empty() {
-            let paths = self.out_of_scope.join(", ");
+            let paths: Vec<String> = self.out_of_scope.iter().map(|path| shown(path)).collect();
+            let paths = listed(&paths);
             let what = format!("files outside of the declared scope were changed: {paths}");
-            return failed("out_of_scope", start_of(&what, 512).to_owned());
+            return failed("out_of_scope", what);
         }
         if self.refuse_surprises && !self.run_when_opened.is_empty() {
-            let paths = self.run_when_opened.join(", ");
+            let paths = listed(&self.run_when_opened);
             let what = format!("files were changed that are run when they are opened: {paths}");
-            return failed("runs_when_opened", start_of(&what, 512).to_owned());
+            return failed("runs_when_opened", what);
         }
         if self.strict_gates && !self.gates_touched.is_empty() {
             let what = self.gates_touched.join("; ");
@@ -198,6 +202,11 @@ impl Findings {
                 error: None,
             },
         }
+    }
+
+    /// The changes that decide what the task is judged by.
+    pub fn judged(&self) -> &[FileChange] {
+        self.with_earlier.as_deref().unwrap_or(&self.changes)
     }
 
     /// What the gates say: `none` if there was none, so that nothing is called verified which is
@@ -283,6 +292,7 @@ mod tests {
             removed: Some(0),
             before: TreeEntry::default(),
             after: TreeEntry::default(),
+            other_names: Vec::new(),
         }
     }
 

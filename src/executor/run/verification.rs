@@ -11,6 +11,7 @@ use crate::executor::run::gate_inputs::GateInputs;
 use crate::executor::run::gate_output::GateOutput;
 use crate::executor::run::gates::Gate;
 use crate::executor::run::git::Git;
+use crate::executor::run::listing::{listed, shown};
 use crate::executor::run::own_dir::Lender;
 use crate::executor::run::program::{ProgramDirs, Role, walled};
 use crate::executor::run::supervisor::Ending;
@@ -20,7 +21,11 @@ use crate::executor::schedule::task::Task;
 use crate::executor::store::log::TaskLog;
 use crate::executor::store::removal::remove_tree;
 use crate::executor_protocol::sanitize::Sanitized;
-use crate::limits::{GATE_TAIL_BYTES_MAX, GATES_LOG_BYTES_MAX, RECORD_PATH_BYTES_MAX};
+use crate::limits::{GATE_TAIL_BYTES_MAX, GATES_LOG_BYTES_MAX};
+use crate::wire::writer::start_of;
+
+/// What a sentence shows of the name of a gate.
+const GATE_SHOWN_BYTES_MAX: usize = 64;
 
 impl Job<'_> {
     /// Takes note of what the task changed of what decides its gates. It stands before other
@@ -153,13 +158,11 @@ fn touched(gates: &[&Gate], findings: &Findings) -> Vec<String> {
     let mut sentences = Vec::new();
     for gate in gates {
         let inputs = GateInputs::of(gate);
-        let paths = findings.changes.iter().map(|change| change.path.as_str());
-        let changed = paths.filter(|path| inputs.has(path));
-        let changed: Vec<String> = changed
-            .map(|path| Sanitized::name(path, RECORD_PATH_BYTES_MAX).to_string())
-            .collect();
+        let changes = findings.judged().iter();
+        let changed = changes.filter(|change| inputs.has_changed(change));
+        let changed: Vec<String> = changed.map(|change| shown(&change.path)).collect();
         if !changed.is_empty() {
-            let (paths, name) = (changed.join(", "), &gate.name);
+            let (paths, name) = (listed(&changed), start_of(&gate.name, GATE_SHOWN_BYTES_MAX));
             let what = format!("the gate {name} runs what the task changed: {paths}");
             sentences.push(what);
         }

@@ -10,6 +10,7 @@ use std::path::Path;
 
 use rustix::fs::{CWD, Dir, FileType};
 
+use crate::executor::run::git_dirs::{GIT_DIR_NAMES, HEAD};
 use crate::executor::run::result::name_of;
 use crate::executor::store::removal::{is_dir, open_dir, remove_tree, remove_tree_at};
 use crate::wire::writer::start_of;
@@ -174,11 +175,6 @@ fn disarm_head(dir: &OwnedFd, head: CString, inner: &mut Vec<CString>) -> io::Re
     }
     Ok(())
 }
-
-/// By what git knows a git directory: its HEAD, and either the name of another directory that has
-/// the rest, or its objects and refs.
-const HEAD: &str = "HEAD";
-const GIT_DIR_NAMES: [&str; 3] = ["commondir", "objects", "refs"];
 
 /// Adds what its owner may do with a file.
 fn allow(path: &Path, bits: u32) -> io::Result<()> {

@@ -328,6 +328,7 @@ mod tests {
             client: None,
             repo_real: repo.into(),
             base: "b".into(),
+            origin: "b".into(),
             created_ms: number as u64,
         }
     }

@@ -30,6 +30,9 @@ pub struct Task {
     pub repo_real: PathBuf,
     /// The commit that the work starts from.
     pub base: String,
+    /// The commit that the first of the tasks that it continues started from: what the task is
+    /// judged by is what changed since.
+    pub origin: String,
     /// When it was accepted.
     pub created_ms: u64,
 }
@@ -95,6 +98,7 @@ impl Task {
             client: client(params),
             repo_real: PathBuf::new(),
             base: String::new(),
+            origin: String::new(),
             created_ms: now_ms,
         };
         match &task.key {
@@ -134,6 +138,7 @@ impl Task {
             }
             object.string("repo_real", &self.repo_real.to_string_lossy());
             object.string("base_commit", &self.base);
+            object.string("origin_commit", &self.origin);
         })
     }
 
@@ -144,6 +149,8 @@ impl Task {
             let mut task = Self::submitted(object, created_ms).ok()?;
             task.repo_real = json::text(object, "repo_real")?.into();
             task.base = json::text(object, "base_commit")?.into();
+            let origin = json::text(object, "origin_commit");
+            task.origin = origin.map_or_else(|| task.base.clone(), Into::into);
             Some(task)
         })?
     }
@@ -234,6 +241,7 @@ mod tests {
         );
         let mut task = submitted(&rest).unwrap();
         task.base = "abc".into();
+        task.origin = "ab".into();
         task.repo_real = "/r".into();
         assert_eq!(Task::of_json(task.to_json().as_bytes()), Some(task));
         let plain = submitted(PLAIN).unwrap();

@@ -79,8 +79,8 @@ const ABSENT: [i64; 4] = [
     libc::SYS_clone3,
 ];
 
-/// Answered with ENOSYS where only the inner wall stands: what processes have together beside files,
-/// in a namespace that is the machine's own there, and for which Landlock has no rule.
+/// Answered with ENOSYS where only the inner wall stands: what processes have together beside
+/// files, in a namespace that is the machine's own there, and for which Landlock has no rule.
 const SHARED: [i64; 13] = [
     libc::SYS_shmget,
     libc::SYS_shmat,

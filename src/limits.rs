@@ -419,6 +419,12 @@ pub const COMMAND_TICK_MS_MAX: u64 = 16;
 /// The time for one git command.
 pub const GIT_TIMEOUT_S: u64 = 120;
 
+/// How long the work of an agent that ran out of time may at least be collected for, in seconds:
+/// the files of an ordinary clone are taken in within it. A task with a longer deadline has as long
+/// as its deadline was, and `GIT_TIMEOUT_S` at most.
+pub const TASK_COLLECT_S_MIN: u64 = 5;
+const _: () = assert!(TASK_COLLECT_S_MIN < GIT_TIMEOUT_S);
+
 /// The output of a git command that is read. A diff goes to a file instead.
 pub const GIT_OUTPUT_BYTES_MAX: usize = 16 << 20;
 

@@ -142,6 +142,41 @@ def outlive(path):
             ask_for_tasks(front)
 
 
+def orphan(path):
+    """Connects from a process that nobody started who lives, in a session and with an environment
+    of its own."""
+    answer, child = os.path.join(os.environ["TMPDIR"], "answer"), os.fork()
+    if child == 0:
+        os.setsid()
+        if os.fork():
+            os._exit(0)
+        os.dup2(os.open(answer + ".new", os.O_WRONLY | os.O_CREAT), 1)
+        subprocess.run([sys.executable, os.path.abspath(__file__), "ask", path], env={})
+        os.rename(answer + ".new", answer)
+        os._exit(0)
+    os.waitpid(child, 0)
+    wait(answer)
+    print(open(answer).read(), flush=True)
+
+
+def hand_over(path):
+    """Uses connections that other processes have made and handed over, of which one lives on."""
+    for lives_on in (True, False):
+        left, right = socket.socketpair(socket.AF_UNIX)
+        child = os.fork()
+        if child == 0:
+            front = socket.socket(socket.AF_UNIX)
+            front.connect(path)
+            socket.send_fds(left, [b"x"], [front.fileno()])
+            time.sleep(3600 if lives_on else 0)
+            os._exit(0)
+        descriptor = socket.recv_fds(right, 1, 1)[1][0]
+        if not lives_on:
+            os.waitpid(child, 0)
+        with socket.socket(fileno=descriptor) as front:
+            ask_for_tasks(front)
+
+
 LINE = """if [ $1 -gt 0 ]; then sh "$0" $(($1 - 1)) "$2" "$3"; exit $?; fi
 exec python3 "$2" ask "$3"
 """
@@ -196,7 +231,8 @@ def replace(path):
 VERBS = {
     "write": write, "say": lambda *words: print(*words, flush=True), "outcome": outcome,
     "daemon": daemon, "sleep": sleep, "stubborn": stubborn, "chatter": chatter, "plant": plant,
-    "submit": submit, "outlive": outlive, "descend": descend, "environment": environment, "ancestors": ancestors, "attempt": attempt,
+    "submit": submit, "outlive": outlive, "descend": descend, "orphan": orphan,
+    "hand-over": hand_over, "environment": environment, "ancestors": ancestors, "attempt": attempt,
     "look": look, "exit": lambda code: sys.exit(int(code)), "link": os.symlink,
     "remove": os.unlink, "replace": replace, "fifo": os.mkfifo,
     "commit": lambda: subprocess.run(["git", "commit", "-qam", "mine"], check=True),

@@ -16,9 +16,14 @@ use crate::support::wait::{Patient, end_of, output, signal};
 pub(crate) use crate::support::wait::wait_for;
 
 /// A gate that leaves traces wherever it can, and one that demands that there are none.
-const SCRIBBLES: &str = "echo right > a.txt; git config x.y z; touch $HOME/trace $TMPDIR/trace; touch /tmp/trace-of-a-gate; true";
-const PRISTINE: &str = "grep -qx first a.txt && ! git config x.y && \
-    test -z \"$(ls -A $HOME $TMPDIR | grep trace)\" && ! test -e /tmp/trace-of-a-gate";
+const SCRIBBLES: &str = "echo right > a.txt; git config x.y z; git add a.txt; git branch trace; \
+    git stash -q; touch $HOME/trace $TMPDIR/trace; touch /tmp/trace-of-a-gate; \
+    setsid sh -c 'for i in 1 2 3 4 5 6 7 8 9; do sleep 0.1; \
+    for found in ../../*/a.txt ../a.txt a.txt; do echo right > $found; done; done' & true";
+const PRISTINE: &str = "sleep 0.2; grep -qx first a.txt && ! git config x.y && \
+    git diff --cached --quiet && ! git rev-parse -q --verify trace && \
+    test -z \"$(git stash list; ls -A $HOME $TMPDIR | grep trace)\" && \
+    ! test -e /tmp/trace-of-a-gate";
 
 pub const FINAL: [&str; 6] = [
     "succeeded",

@@ -476,6 +476,43 @@ fn a_task_that_its_executor_could_not_do_leaves_no_ref() {
     }
 }
 
+/// Somebody is in the way of a result's name in the user's repository: a name below it, a lock, and
+/// the name itself.
+#[test]
+fn a_result_whose_name_is_taken_is_not_told_as_delivered() {
+    let bench = Bench::new("taken");
+    let mut executor = bench.child(&[]);
+    let repo = bench.repo.display();
+    for taken in [
+        format!("git -C {repo} update-ref refs/rocco/$ROCCO_TASK_ID/x HEAD"),
+        format!(
+            "mkdir -p {repo}/.git/refs/rocco; touch {repo}/.git/refs/rocco/$ROCCO_TASK_ID.lock"
+        ),
+        format!("git -C {repo} update-ref refs/rocco/$ROCCO_TASK_ID HEAD"),
+    ] {
+        let id = new_id();
+        let goal = format!("sh {taken}\nwrite a.txt right");
+        let members = json!({"acceptance": ["gate:holds"], "task_id": id});
+        let record = executor.done(task_with(&bench.repo, &goal, members));
+        let name = format!("refs/rocco/{id}");
+        let found = git(
+            &bench.repo,
+            &["for-each-ref", "--format=%(refname) %(objectname)", &name],
+        );
+        let of_record = match record["ref"].as_str() {
+            Some(named) => format!("{named} {}", record["head_commit"].as_str().unwrap()),
+            None => String::new(),
+        };
+        let is_delivered = !of_record.is_empty() && found == of_record;
+        let is_told = record["outcome"] == "succeeded";
+        assert_eq!(is_told, is_delivered, "{taken}: {found}: {record}");
+        assert!(
+            is_delivered || of_record.is_empty(),
+            "{taken}: {found}: {record}"
+        );
+    }
+}
+
 /// Attack 22: without a sandbox an agent wrote where the executor's git would read, and its hooks
 /// ran in the next task.
 #[test]

@@ -157,6 +157,14 @@ fn a_submodule_that_is_removed_is_a_change() {
     let record = executor.done(task_with(&bench.repo, "sh rmdir n; echo x > n", files()));
     assert_eq!(record["files"][0]["status"], "T", "{record}");
     assert_eq!(record["out_of_scope"], json!(["n"]));
+    // So is a link, or another place of it.
+    for goal in [
+        "sh rmdir n; ln -s src n",
+        "sh mv n src/n; git rm -q --cached n",
+    ] {
+        let record = executor.done(task_with(&bench.repo, goal, files()));
+        assert_eq!(record["out_of_scope"], json!(["n"]), "{goal}: {record}");
+    }
     executor.close();
     let mut strict = bench.child(&["--strict-scope"]);
     let record = strict.done(task_with(&bench.repo, goal, files()));

@@ -176,6 +176,8 @@ fn whoever_cannot_be_placed_has_no_say_in_tasks() {
         (format!("outlive {socket}"), 200),
         (format!("descend {socket} 1100"), 1),
         (format!("descend {socket} 3"), 1),
+        (format!("orphan {socket}"), 1),
+        (format!("hand-over {socket}"), 2),
     ] {
         let id = front.start(&bench.repo, &format!("{goal}\nwrite a.txt x"));
         assert_eq!(front.record(&id)["outcome"], "succeeded", "{goal}");

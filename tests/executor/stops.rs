@@ -71,6 +71,34 @@ fn a_deadline_ends_a_clone() {
     executor.close();
 }
 
+/// Attack 17: git read a file without blocks to its end, two minutes after the deadline.
+#[test]
+fn a_deadline_ends_what_git_does_with_huge_files() {
+    const SOON: Duration = Duration::from_secs(30);
+    let bench = Bench::new("huge");
+    let repos = ["one", "two"].map(|name| bench.add_repo(name));
+    let mut executor = bench.child(&["--file-size", "2000000", "--running", "2"]);
+    let started = Instant::now();
+    let goals = [
+        "sh truncate -s 1T big",
+        "sh for i in $(seq 1 60); do truncate -s 30G $i; done",
+    ];
+    let tasks = goals.iter().zip(&repos).map(|(goal, repo)| {
+        let task = task_with(repo, goal, json!({"deadline_s": 1}));
+        executor.submit(task)["task_id"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    });
+    for id in tasks.collect::<Vec<_>>() {
+        let record = executor.record(&id);
+        assert_eq!(record["ref"], Value::Null, "{record}");
+        assert_eq!(record["error"]["code"], "deadline", "{record}");
+    }
+    assert!(started.elapsed() < SOON, "{:?}", started.elapsed());
+    executor.close();
+}
+
 #[test]
 fn what_is_cancelled_before_its_delivery_is_not_delivered_and_meets_no_gate() {
     let bench = Bench::new("undelivered");

@@ -43,7 +43,13 @@ fn an_agent_reads_nothing_of_the_users() {
         let root = bench.root.display();
         let goal = format!(
             "sh cat {root}/key {root}/other/private {root}/state/tasks/*/task.json \
-             {root}/repo/a.txt {root}/gates.json; true\nwrite a.txt x"
+             {root}/repo/a.txt {root}/gates.json; true\n\
+             sh cat /proc/[0-9]*/environ; git -C {root}/other show; \
+             git clone {root}/other stolen; \
+             find {root} -name work -prune -o -type f \
+             -exec cat {{}} +; \
+             rm -rf stolen; true\n\
+             write a.txt x"
         );
         let id = executor.start(&bench.repo, &goal);
         let record = executor.record(&id);
@@ -64,9 +70,11 @@ fn a_kept_clone_runs_nothing_of_the_agents() {
     for walls in standing(&bench).into_iter().chain(["off"]) {
         let mut executor = bench.child(&["--sandbox", walls]);
         let run = format!("touch {}; false", marker.display());
+        let configures = configures(&run);
         let goal = format!(
             "sh git config core.fsmonitor '{run}'; git init -q inner; \
              git -C inner config core.fsmonitor '{run}'; mkdir -p deep/.GIT; echo new > a.txt\n\
+             sh {configures}\n\
              exit 1"
         );
         let id = executor.start(&bench.repo, &goal);
@@ -77,12 +85,39 @@ fn a_kept_clone_runs_nothing_of_the_agents() {
         let _ = fs::remove_file(&marker);
         let status = git(&work, &["status", "--short"]);
         assert!(status.contains("a.txt"), "{walls}: {status}");
-        for inner in ["inner", "deep"] {
+        for inner in ["inner", "deep", "x/y/z"] {
             git(&work.join(inner), &["status", "--short"]);
             assert!(!work.join(inner).join(".git").exists(), "{walls}");
         }
+        git(&work, &["diff"]);
+        git(&work, &["add", "-A"]);
+        git(&work, &["log", "-p", "--show-signature"]);
+        let author = ["-c", "user.name=u", "-c", "user.email=u@localhost"];
+        git(
+            &work,
+            &[&author[..], &["commit", "-q", "-m", "kept"]].concat(),
+        );
+        git(&work, &["checkout", "-q", "--detach", "HEAD~"]);
         assert!(!marker.exists(), "{walls}: the agent's command ran");
     }
+}
+
+/// Has everything configured in a clone that some git might run, by every way to configure it.
+fn configures(run: &str) -> String {
+    let hooks = "for hook in pre-commit post-commit post-checkout reference-transaction \
+                 post-index-change; do cp run hooks/$hook; cp run .git/hooks/; done";
+    let settings = "for name in diff.external diff.x.textconv diff.x.command filter.x.clean \
+                    filter.x.smudge filter.x.process core.pager core.editor core.askPass \
+                    gpg.program core.alternateRefsCommand; do git config $name $PWD/run; \
+                    git config -f included $name $PWD/run; done";
+    format!(
+        "mkdir -p hooks .git/hooks .git/info x/y/z; echo '#!/bin/sh' > run; echo '{run}' >> run; \
+         chmod 755 run; {hooks}; {settings}; git config core.hooksPath $PWD/hooks; \
+         git config include.path $PWD/included; git config extensions.worktreeConfig true; \
+         git config --worktree core.fsmonitor $PWD/run; echo '* filter=x diff=x' > .gitattributes; \
+         cp .gitattributes .git/info/attributes; git init -q x/y/z; \
+         git -C x/y/z config core.fsmonitor $PWD/run"
+    )
 }
 
 /// Within bubblewrap a program that was killed had 137 as its exit code, as one that ends with 137.
@@ -196,6 +231,24 @@ fn a_gate_sees_no_traces_of_another() {
     }
 }
 
+/// The file with the goal was opened anew for writing, by the descriptor that the agent reads.
+#[test]
+fn the_file_of_a_goal_stays_as_it_is() {
+    let bench = Bench::new("goal");
+    for walls in standing(&bench) {
+        let mut executor = bench.child(&["--sandbox", walls]);
+        let goal = format!(
+            "sh in=/proc/$PPID/fd/0; chmod 600 $in; echo evil > $in; echo evil >> $in; \
+             echo evil 1<>$in; ln $in goal; truncate -s 0 $in; true\nwrite c.txt {walls}"
+        );
+        let id = executor.start(&bench.repo, &goal);
+        let record = executor.record(&id);
+        let kept = fs::read_to_string(bench.task_dir(&id).join("goal")).unwrap();
+        assert!(kept.starts_with(&goal), "{walls}: {kept}: {record}");
+        executor.close();
+    }
+}
+
 /// Attack 11: the user's settings were writable, so that an agent could plant hooks for the next
 /// session. A file of credentials is found in an empty home, and nothing beside it.
 #[test]
@@ -221,11 +274,25 @@ fn credentials_are_lent_and_settings_are_not() {
             log.contains("secret") && !log.contains("settings"),
             "{walls}: {log}"
         );
-        assert_eq!(
-            fs::read_to_string(&token).unwrap(),
-            "refreshed\n",
-            "{walls}"
-        );
+        let now = fs::read_to_string(&token).unwrap();
+        assert_eq!(now, "refreshed\n", "{walls}");
+        // What the link leads to is all that is lent.
+        let goal = "sh real=$(readlink -f $HOME/.agent/token); \
+                    folder=$(dirname $real); \
+                    echo evil > $folder/settings; echo evil > $folder/new; mv $real $folder/x; \
+                    rm -f $real; ln -sf settings $real; rm $HOME/.agent/token; \
+                    ln -s $folder/settings $HOME/.agent/token; \
+                    echo evil > $HOME/.agent/token; true\n\
+                    write b.txt x";
+        let record = executor.done(task_with(&bench.repo, goal, json!({})));
+        assert_eq!(record["outcome"], "succeeded", "{walls}: {record}");
+        if walls != "off" {
+            let settings = fs::read_to_string(home.join(".agent/settings")).unwrap();
+            assert_eq!(settings, "hooks\n", "{walls}");
+            assert!(token.is_file() && !token.is_symlink(), "{walls}");
+            let count = fs::read_dir(home.join(".agent")).unwrap().count();
+            assert_eq!(count, 2, "{walls}");
+        }
         executor.close();
     }
 }
@@ -293,6 +360,12 @@ fn what_a_task_leaves_keeps_no_executor_from_starting() {
     for walls in standing(&bench).into_iter().chain(["off"]) {
         let mut executor = bench.child(&["--sandbox", walls]);
         let goal = "sh mkdir -p $HOME/closed/in shut/in; chmod 0 $HOME/closed shut; \
+                    mkfifo $HOME/fifo; mkdir $HOME/full; touch $HOME/full/x; chmod 500 $HOME/full; \
+                    python3 -c 'import os; home = os.environ[\"HOME\"]; \
+                    [open(home + \"/\" + name, \"w\") for name in \
+                    (\"a\\nb\", \"n\" * 255, \"-rf\", \"\\\\\")]; \
+                    os.mkdir(home + \"/wide\"); \
+                    [open(home + \"/wide/%d\" % number, \"w\") for number in range(5000)]'; \
                     python3 -c 'import os; [(os.mkdir(\"d\"), os.chdir(\"d\")) for i in range(5000)]'\n\
                     exit 1";
         let id = executor.start(&bench.repo, goal);

@@ -76,7 +76,8 @@ fn no_detour_leads_to_a_secret() {
             "ln -s $ROOT/home/key l; cat l; ln $ROOT/home/key h; cat h; mv $ROOT/home/key m; cat m; \
              cat /proc/self/root$ROOT/home/key; cat /proc/1/root$ROOT/home/key; \
              cat /proc/self/cwd/../../home/key; (cd $ROOT/home && cat key); \
-             cp -rl $ROOT/home c; cat c/key; tar -C $ROOT -cf - home; cat /proc/*/root$ROOT/home/key; \
+             cp -rl $ROOT/home c; cat c/key; tar -C $ROOT -cf - home; \
+             cat /proc/*/root$ROOT/home/key; \
              git clone file://$ROOT/other/work g; find $ROOT -name key -exec cat {} +; \
              exec 9<$ROOT/home; true",
         );

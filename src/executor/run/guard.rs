@@ -12,13 +12,14 @@
 //! ```
 
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::{self, PipeReader, Read as _, Write as _};
+use std::fs::{self, File};
+use std::io::{self, PipeReader, Read as _, Seek as _, Write as _};
 use std::os::fd::AsFd as _;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use rustix::process::{DumpableBehavior, Signal};
 
 use crate::executor::run::process;
@@ -79,7 +80,7 @@ fn start(
     let output = io::stderr().as_fd().try_clone_to_owned()?;
     let mut command = Command::new(program);
     command.args(arguments).current_dir(dir);
-    command.stdin(File::open(stdin)?);
+    command.stdin(sealed(stdin)?);
     let report = match is_sandbox {
         true => {
             let (report, end) = io::pipe()?;
@@ -97,6 +98,18 @@ fn start(
     process::in_own_session(&mut command);
     process::dying_with_this(&mut command);
     Ok((command.spawn()?.id(), report))
+}
+
+/// A file in memory with the text of another one, which nobody can change: whoever reads a file of
+/// the user's can open it anew for writing by /proc.
+fn sealed(path: &Path) -> io::Result<File> {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let mut text = File::from(memfd_create("stdin", flags)?);
+    text.write_all(&fs::read(path)?)?;
+    text.rewind()?;
+    let for_good = SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL;
+    fcntl_add_seals(&text, for_good)?;
+    Ok(text)
 }
 
 /// Waits for the program, and for all that it has left. What a sandbox leaves is itself, on its way

@@ -26,7 +26,8 @@ use crate::executor::store::removal::remove_tree;
 use crate::executor::walls::standing::Walls;
 use crate::executor_protocol::state::{Outcome, TaskState};
 use crate::limits::{
-    EXECUTOR_MESSAGE_BYTES_MAX, GIT_TIMEOUT_S, TASK_KILL_MS, TASK_LOG_BYTES_MAX, TASK_SWEEP_MS,
+    EXECUTOR_MESSAGE_BYTES_MAX, GIT_TIMEOUT_S, TASK_COLLECT_S_MIN, TASK_KILL_MS,
+    TASK_LOG_BYTES_MAX, TASK_SWEEP_MS,
 };
 use crate::task::id::TaskId;
 use crate::wire::writer::start_of;
@@ -66,6 +67,8 @@ pub(super) struct Job<'s> {
     /// The repository, once it is there.
     pub(super) repo: Option<Repo>,
     pub(super) stop: Stop<'s>,
+    /// How long the work of an agent that ran out of time may be collected for.
+    collect_limit: Duration,
     /// What the agent did could not be collected.
     is_lost: bool,
     /// Where the agent has left repositories in its clone.
@@ -99,6 +102,7 @@ impl<'s> Job<'s> {
                 id: task.id,
                 deadline: Instant::now() + Duration::from_secs(deadline_s),
             },
+            collect_limit: Duration::from_secs(deadline_s.clamp(TASK_COLLECT_S_MIN, GIT_TIMEOUT_S)),
             is_lost: false,
             nested: Vec::new(),
             filled_modules: Vec::new(),
@@ -352,7 +356,8 @@ impl<'s> Job<'s> {
     }
 
     /// Takes in what the agent made of the files, with a git directory that it has never seen. Only
-    /// a cancellation ends this early: an agent that ran out of time has its work collected.
+    /// a cancellation ends this early: an agent that ran out of time has its work collected, for as
+    /// long again as its deadline was at most.
     fn collect(&mut self) -> Result<(), String> {
         let stop = self.stop;
         let is_cancelled = move || stop.is_cancelled();
@@ -360,7 +365,7 @@ impl<'s> Job<'s> {
             return Err(CANCELLED.into());
         }
         self.say("collect", "");
-        let soon = Instant::now() + Duration::from_secs(GIT_TIMEOUT_S);
+        let soon = Instant::now() + self.collect_limit;
         let git = self
             .daemon
             .git

@@ -277,18 +277,12 @@ fn the_schema_says_the_same_bounds_as_the_limits() {
     );
 }
 
-#[test]
-fn invariants_name_tests_that_exist() {
-    let invariants = fs::read_to_string(root().join("INVARIANTS.md")).unwrap();
+/// Rows of a table whose cell at a place names tests: each names some, and all of them exist.
+fn name_tests_that_exist(rows: &[&str], cell: usize) {
     let mut texts: String = sources("src").into_iter().map(|(_, text)| text).collect();
     texts.extend(sources("tests").into_iter().map(|(_, text)| text));
-    let rows: Vec<&str> = invariants
-        .lines()
-        .filter(|line| line.starts_with("| I"))
-        .collect();
-    assert!(rows.len() >= 10);
     for row in rows {
-        let enforced = row.split('|').nth(4).unwrap();
+        let enforced = row.split('|').nth(cell).unwrap();
         let named: Vec<&str> = enforced.split('`').skip(1).step_by(2).collect();
         assert!(!named.is_empty(), "no test in: {row}");
         for test in named {
@@ -297,6 +291,33 @@ fn invariants_name_tests_that_exist() {
             assert!(exists, "{test} does not exist: {row}");
         }
     }
+}
+
+#[test]
+fn invariants_name_tests_that_exist() {
+    let invariants = fs::read_to_string(root().join("INVARIANTS.md")).unwrap();
+    let is_row = |line: &&str| line.starts_with("| I");
+    let rows: Vec<&str> = invariants.lines().filter(is_row).collect();
+    assert!(rows.len() >= 10);
+    name_tests_that_exist(&rows, 4);
+}
+
+#[test]
+fn every_attack_has_tests_that_exist() {
+    let attacks = fs::read_to_string(root().join("tests/walls/attacks.md")).unwrap();
+    let is_row = |line: &&str| line.starts_with("| ") && !line.starts_with("| # ");
+    let rows: Vec<&str> = attacks.lines().filter(is_row).collect();
+    let names: Vec<&str> = rows
+        .iter()
+        .map(|row| row.split(' ').nth(1).unwrap())
+        .collect();
+    let numbers: Vec<String> = (1..=23).chain([26, 28]).map(|it| it.to_string()).collect();
+    let wanted = numbers
+        .iter()
+        .map(String::as_str)
+        .chain(["links", "goal", "text", "held"]);
+    assert_eq!(names, wanted.collect::<Vec<_>>());
+    name_tests_that_exist(&rows, 5);
 }
 
 #[test]

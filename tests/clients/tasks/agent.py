@@ -1,10 +1,11 @@
-"""What an executor makes of Claude Code as its agent, and what is demanded of it.
+"""What an executor makes of Claude Code and of Codex as its agent, and what is demanded of it.
 
 python agent.py -- ROCCO
 
-run.sh agent installs the agent and calls this. The agent is the real program; the
-model that it asks is a mock on loopback, which edits a file, does nothing, or never
-answers.
+run.sh agent installs the agents and calls this. They are the real programs, within both
+walls, with the options of the executor's manual; the model that they ask is a mock on
+loopback, which edits a file, does nothing, or never answers. What is more than the manual
+has leads an agent to the mock, and keeps it from the network.
 """
 
 import json
@@ -20,13 +21,54 @@ import time
 import traceback
 from pathlib import Path
 
-from client import KEY, program, version
+from client import codex, program, version
 from model import Model, blocks, text
 
 # A hang must end, and a busy machine must not be taken for one.
 PATIENCE_SECONDS = 300
 
-FLAGS = "-p --verbose --output-format stream-json --permission-mode acceptEdits"
+# Nobody listens there.
+NO_NETWORK = {"HTTPS_PROXY": "http://127.0.0.1:9", "NO_PROXY": "127.0.0.1"}
+
+
+class Claude:
+    """Claude Code, with the login of a subscription."""
+
+    name = f"Claude Code {version()}"
+    program = program()
+    flags = "-p --verbose --output-format stream-json --permission-mode acceptEdits".split()
+    login = ".claude/.credentials.json"
+    token = "sk-ant-oat01-not-a-token"
+
+    def credentials(self):
+        scopes = ["user:inference", "user:profile"]
+        login = {"accessToken": self.token, "refreshToken": "sk-ant-ort01-not-a-token"}
+        # In the year 2100.
+        login.update(expiresAt=4102444800000, scopes=scopes, subscriptionType="max")
+        return {"claudeAiOauth": login}
+
+    def to_the_mock(self, url):
+        """Variables and flags that lead it to the mock."""
+        quiet = {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1"}
+        return {"ANTHROPIC_BASE_URL": url, **quiet}, []
+
+
+class Codex:
+    """Codex, with a key as its login."""
+
+    program = codex()
+    name = subprocess.run([program, "--version"], capture_output=True, check=True).stdout
+    name = name.decode().strip()
+    flags = "exec --sandbox danger-full-access -".split()
+    login = ".codex/auth.json"
+    token = "sk-not-a-key"
+
+    def credentials(self):
+        return {"auth_mode": "apikey", "OPENAI_API_KEY": self.token}
+
+    def to_the_mock(self, url):
+        mock = f'{{name="mock",base_url="{url}/v1",wire_api="responses",requires_openai_auth=true}}'
+        return {}, ["-c", 'model_provider="mock"', "-c", f"model_providers.mock={mock}"]
 
 
 class Failure(Exception):
@@ -49,9 +91,7 @@ class Author(Model):
         conversation = blocks(request["messages"])
         goal = " ".join(text(block) for block in conversation if block["role"] == "user")
         offered = [tool["name"] for tool in request.get("tools", [])]
-        if "never answer" in goal:
-            self.hung.set()
-            threading.Event().wait(PATIENCE_SECONDS)
+        self.hang_if_told(goal)
         done = any(block["type"] == "tool_result" for block in conversation)
         if "write the greeting" not in goal or self.marker not in offered or done:
             return {"type": "text", "text": "All done, and every test passes."}, "end_turn"
@@ -64,10 +104,29 @@ class Author(Model):
         return {**call, "input": written}, "tool_use"
 
 
-class Session:
-    """A server with an executor whose agent is Claude Code, and a client of a few lines."""
+    def respond(self, request):
+        """The same in the items of the Responses API."""
+        goal = json.dumps([item for item in request["input"] if item.get("role") == "user"])
+        self.hang_if_told(goal)
+        done = any(item["type"] == "function_call_output" for item in request["input"])
+        if "write the greeting" in goal and not done:
+            command = json.dumps({"cmd": "echo hello > greeting.txt"})
+            call = {"type": "function_call", "id": "fc_write", "call_id": "call_write"}
+            return {**call, "name": "exec_command", "arguments": command}
+        said = {"type": "output_text", "text": "All done, and every test passes."}
+        return {"type": "message", "role": "assistant", "id": "msg_done", "content": [said]}
 
-    def __init__(self, directory, rocco):
+    def hang_if_told(self, goal):
+        if "never answer" in goal:
+            self.hung.set()
+            threading.Event().wait(PATIENCE_SECONDS)
+
+
+class Session:
+    """A server with an executor that has an agent, and a client of a few lines."""
+
+    def __init__(self, directory, rocco, agent):
+        self.agent = agent
         self.model = Author()
         self.repo = directory / "repo"
         self.repo.mkdir()
@@ -77,29 +136,22 @@ class Session:
         self.git("add", ".")
         self.git("commit", "-q", "-m", "start")
         gates = directory / "gates.json"
-        check = "import sys; sys.exit(open('greeting.txt').read() != 'hello\\n')"
-        gate = {"argv": [sys.executable, "-c", check], "counts": "nothing"}
+        gate = {"argv": ["grep", "-qx", "hello", "greeting.txt"], "counts": "nothing"}
         gates.write_text(json.dumps({"greets": gate}))
-        environment = {
-            "PATH": os.environ["PATH"],
-            "HOME": str(directory),
-            "LANG": "C.UTF-8",
-            "ANTHROPIC_BASE_URL": self.model.url,
-            "ANTHROPIC_API_KEY": KEY,
-            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-            "DISABLE_AUTOUPDATER": "1",
-            # Nobody listens there.
-            "HTTPS_PROXY": "http://127.0.0.1:9",
-            "NO_PROXY": "127.0.0.1",
-        }
-        passed = [name for name in environment if name not in ("PATH", "HOME", "LANG")]
+        credentials = directory / agent.login
+        credentials.parent.mkdir()
+        credentials.write_text(json.dumps(agent.credentials()))
+        passed, flags = agent.to_the_mock(self.model.url)
+        passed.update(NO_NETWORK)
+        own = {"PATH": os.environ["PATH"], "HOME": str(directory), "LANG": "C.UTF-8"}
         executor = [rocco, "executor", "--state", str(directory / "state")]
         executor += ["--allow-repo", str(self.repo), "--gates", str(gates)]
+        executor += ["--sandbox", "require", "--credentials", str(credentials)]
         executor += [word for name in passed for word in ("--pass-env", name)]
-        executor += ["--", str(program()), *FLAGS.split()]
+        executor += ["--", str(agent.program), *flags_first(agent.flags, flags)]
         self.process = subprocess.Popen(
             [rocco, "mcp", "--executor", shlex.join(executor)],
-            env=environment,
+            env={**own, **passed},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )
@@ -142,6 +194,11 @@ class Session:
         return self.process.wait(timeout=PATIENCE_SECONDS)
 
 
+def flags_first(words, flags):
+    """Words of a command line with more flags in front of the last."""
+    return [*words[:-1], *flags, words[-1]]
+
+
 def writes(session):
     """The agent edits its clone, the gate passes, and the work is a ref of the repository."""
     task_id = session.submit("write the greeting")
@@ -150,6 +207,8 @@ def writes(session):
     expect("the result", session.git("show", f"refs/rocco/{task_id}:greeting.txt"), "hello\n")
     expect("the user's files", (session.repo / "greeting.txt").exists(), False)
     expect("the agent's words are in the log", "All done" in session.log(task_id), True)
+    expect("the login", session.model.logins, {f"Bearer {session.agent.token}"})
+    expect("the walls", record["sandbox"], "bubblewrap+landlock")
 
 
 def lies(session):
@@ -166,32 +225,40 @@ def hangs(session):
         raise Failure("the agent never asked its model")
     session.call("larry_cancel_task", task_id=task_id)
     expect("how it ended", session.record(task_id)["outcome"], "cancelled")
-    left = subprocess.run(["pgrep", "-f", f"^{program()} "], capture_output=True, check=False)
+    left = subprocess.run(["pgrep", "-f", f"^{session.agent.program} "], capture_output=True, check=False)
     expect("the agents that are left", left.stdout, b"")
+
+
+SCENARIOS = (writes, lies, hangs)
+
+
+def plays(scenario, rocco, agent):
+    """Plays a scenario, and tells whether all was as it should be."""
+    directory = Path(tempfile.mkdtemp(prefix="rocco-agent-"))
+    session = Session(directory, rocco, agent)
+    try:
+        scenario(session)
+        expect("the exit code of the server", session.close(), 0)
+    except Exception:
+        print(f"FAILED  {scenario.__name__}", flush=True)
+        traceback.print_exc()
+        print(f"        what it left is in {directory}", file=sys.stderr)
+        session.process.kill()
+        return False
+    print(f"passed  {scenario.__name__}", flush=True)
+    shutil.rmtree(directory)
+    return True
 
 
 def main():
     if len(sys.argv) != 3 or sys.argv[1] != "--" or shutil.which(sys.argv[2]) is None:
         sys.exit("usage: agent -- ROCCO")
     rocco = str(Path(shutil.which(sys.argv[2])).absolute())
-    print(f"Claude Code {version()}", flush=True)
     failed = 0
-    for scenario in (writes, lies, hangs):
-        directory = Path(tempfile.mkdtemp(prefix="rocco-agent-"))
-        session = Session(directory, rocco)
-        try:
-            scenario(session)
-            expect("the exit code of the server", session.close(), 0)
-        except Exception:
-            failed += 1
-            print(f"FAILED  {scenario.__name__}", flush=True)
-            traceback.print_exc()
-            print(f"        what it left is in {directory}", file=sys.stderr)
-            session.process.kill()
-            continue
-        print(f"passed  {scenario.__name__}", flush=True)
-        shutil.rmtree(directory)
-    print(f"{3 - failed} passed, {failed} failed")
+    for agent in (Claude(), Codex()):
+        print(agent.name, flush=True)
+        failed += sum(not plays(scenario, rocco, agent) for scenario in SCENARIOS)
+    print(f"{2 * len(SCENARIOS) - failed} passed, {failed} failed")
     sys.exit(1 if failed else 0)
 
 

@@ -125,3 +125,11 @@ def program():
 def version():
     package = HERE / "node_modules/@anthropic-ai/claude-code/package.json"
     return json.loads(package.read_text())["version"]
+
+
+def codex():
+    """The program of Codex, without the script that looks for it."""
+    found = sorted(HERE.glob("node_modules/@openai/codex-linux-*/vendor/*/bin/codex"))
+    if not found:
+        sys.exit("Codex is not installed for this system")
+    return found[0]

@@ -1,4 +1,5 @@
-"""A mock of the model that Claude Code talks to: the Messages API, on loopback.
+"""A mock of the model that Claude Code talks to: the Messages API, on loopback. Codex talks to the
+Responses API of the same server.
 
 It calls a tool where its plan says so, and says "Noted." to everything else. It
 keeps every conversation that it was shown with the tools.
@@ -25,6 +26,7 @@ class Model:
         self.plan = dict(plan)
         self.asked = 0
         self.shown = []
+        self.logins = set()
         self.lock = threading.Lock()
         handler = type("Bound", (Handler,), {"model": self})
         self.server = Server(("127.0.0.1", 0), handler)
@@ -104,8 +106,11 @@ class Handler(BaseHTTPRequestHandler):
         length = int(self.headers.get("content-length", 0))
         request = json.loads(self.rfile.read(length) or b"{}")
         path = self.path.split("?")[0]
+        self.model.logins.add(self.headers.get("authorization"))
         if path == "/v1/messages":
             self.send_message(request, *self.model.reply(request))
+        elif path == "/v1/responses":
+            self.send_response_item(self.model.respond(request))
         elif path == "/v1/messages/count_tokens":
             self.send("application/json", b'{"input_tokens":1}')
         else:
@@ -120,8 +125,18 @@ class Handler(BaseHTTPRequestHandler):
             self.send("application/json", json.dumps(whole).encode())
             return
         events = stream({**envelope, "content": [], "stop_reason": None}, block, stop)
-        lines = (f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events)
-        self.send("text/event-stream", "".join(lines).encode())
+        self.send("text/event-stream", lines_of(events))
+
+    def send_response_item(self, item):
+        """The events of the Responses API that bring one item."""
+        usage = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}
+        response = {"id": f"resp_{next(self.ids)}", "usage": usage}
+        events = [
+            {"type": "response.created", "response": response},
+            {"type": "response.output_item.done", "item": item},
+            {"type": "response.completed", "response": response},
+        ]
+        self.send("text/event-stream", lines_of(events))
 
     def send(self, kind, body):
         self.send_response(200)
@@ -129,6 +144,12 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("content-length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
+
+
+def lines_of(events):
+    """Events as a stream of them has them."""
+    lines = (f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events)
+    return "".join(lines).encode()
 
 
 def stream(envelope, block, stop):

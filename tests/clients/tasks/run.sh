@@ -13,11 +13,12 @@
 # one is kept, and it is said where. No account is needed, and nothing but the
 # installation leaves the machine.
 #
-# The second form has the same program as the agent of `rocco executor`, with the
-# same mock of its model: agent.py says what is demanded of it.
+# The second form has the same program, and Codex, as the agent of `rocco executor`
+# within both walls, with the same mock of their models: agent.py says what is
+# demanded of them.
 #
 # It needs Node 20, Python 3.9, Linux on x86-64 or arm64, the package registry,
-# and 400 MB for the client, which is why .ci/run does without it. What it
+# and 800 MB for the programs, which is why .ci/run does without it. What it
 # installs goes into this directory and is kept for the next run.
 #
 # To try a newer version: change package.json, and

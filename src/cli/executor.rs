@@ -82,7 +82,7 @@ pub(super) fn command() -> Command {
             flag("strict-scope").help("a change outside of the declared files fails the task"),
             flag("refuse-surprises").help(
                 "a change of a file that is run when somebody opens it (.vscode, .envrc, CLAUDE.md \
-                 and the like) fails the task",
+                 and the like), or a link that leads out, fails the task",
             ),
             flag("strict-gates").help("a change of what decides a gate of the task fails the task"),
             word("durable", "crash", ["crash", "power"]).help("what an accepted task survives"),

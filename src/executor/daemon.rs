@@ -7,14 +7,14 @@ use std::os::unix::net::UnixListener;
 use std::process::ExitCode;
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Condvar, Mutex, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::api::connection::{self, FrontIo};
 use super::api::listener::{self, Places};
 use super::api::outgoing::Outgoing;
 use super::clock::{self, Uptime};
 use super::policy::{ExecutorConfig, Policy};
-use super::run::git::Git;
+use super::run::git::{self, Git};
 use super::run::job;
 use super::run::process::{self, EndSignals};
 use super::run::verdict::{Findings, Verdict};
@@ -30,7 +30,7 @@ use super::store::state_writer::LineNumber;
 use super::threads::{self, locked, wait, wait_for};
 use super::walls::cgroup::Cgroups;
 use crate::executor_protocol::state::{Outcome, TaskState};
-use crate::limits::{TASK_EXPIRY_MS, TASK_TTL_MS, TASK_WRITE_WAIT_MS};
+use crate::limits::{TASK_EXPIRY_MS, TASK_KILL_MS, TASK_TTL_MS, TASK_WRITE_WAIT_MS};
 use crate::task::id::TaskId;
 
 /// The exit code when another executor has the state directory.
@@ -79,10 +79,11 @@ pub fn warn(what: &str) {
 fn start(config: ExecutorConfig) -> Result<(), (u8, String)> {
     let failed = |what: String| (1, what);
     let system = |error: io::Error| (1, error.to_string());
-    let signals = EndSignals::block().map_err(system)?;
     process::adopt_orphans().map_err(system)?;
     process::keep_descriptors().map_err(system)?;
+    // Until here there is nothing that has to be ended in order, and a signal ends all at once.
     let policy = Policy::new(config).map_err(failed)?;
+    let signals = EndSignals::block().map_err(system)?;
     let config = &policy.config;
     let state = config.state.clone();
     let journal =
@@ -163,13 +164,17 @@ impl Daemon {
         let dir = self.journal.state_dir().dir(task.id);
         let work = dir.join("work");
         let kept = work.exists().then(|| workspace::disarm(&work));
+        let is_kept = matches!(kept, Some(Ok(())));
         let warning = kept.map(|kept| match kept {
             Ok(()) => workspace::is_in(&work),
             Err(error) => workspace::not_kept(&error),
         });
         let findings = Findings {
             base: task.base.clone(),
-            warnings: warning.into_iter().collect(),
+            warnings: warning
+                .into_iter()
+                .chain(self.unjudged(task, is_kept))
+                .collect(),
             ..Findings::default()
         };
         let error = (outcome == Outcome::Interrupted).then(|| {
@@ -177,6 +182,26 @@ impl Daemon {
             ("interrupted", what.to_owned())
         });
         findings.record(&Verdict { outcome, error }, &dir.to_string_lossy())
+    }
+
+    /// Takes back the result of a task whose end nobody saw: no record tells what it changes. Where
+    /// its clone is no longer there, the result is all that is left of the work, and is told.
+    fn unjudged(&self, task: &Task, is_kept: bool) -> Option<String> {
+        let soon = Instant::now() + Duration::from_millis(TASK_KILL_MS);
+        let git = self.git.bounded(soon, &|| false);
+        let result_ref = git::result_ref(task.id);
+        // Where the repository is no longer allowed, nothing is looked at.
+        let repo = git
+            .open_again(&task.repo_real, self.policy.allowed())
+            .ok()?;
+        git.commit(&repo, &result_ref).ok()?;
+        if !is_kept {
+            let what = "holds what the task changed, which was not judged to the end";
+            return Some(format!("{result_ref} {what}"));
+        }
+        let taken_back = git.remove_result(&repo, task.id);
+        let what = taken_back.err()?;
+        Some(format!("{result_ref} could not be taken back: {what}"))
     }
 
     /// Starts the threads that live as long as the process. Those that do tasks come last, so that

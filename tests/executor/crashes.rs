@@ -55,6 +55,12 @@ fn a_task_that_waits_waits_again_and_one_that_ran_is_interrupted() {
         bench.states(&waiting),
         ["queued", "running", "verifying", "succeeded"]
     );
+    // A result that no record tells of is taken back.
+    let refs = git(
+        &other,
+        &["for-each-ref", "--format=%(refname)", "refs/rocco"],
+    );
+    assert_eq!(refs, format!("refs/rocco/base/{verifying_id}"));
     // Neither the agent nor the gate has run again.
     assert_eq!(bench.pids("agent.pids", 1), agents);
     assert_eq!(bench.pids("gate.pids", 1), gates);

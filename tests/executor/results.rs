@@ -206,6 +206,8 @@ fn what_is_changed_behind_a_link_or_by_attributes_is_told_or_fails() {
             ".gitattributes",
         ),
         ("write env.sh x", "runs_when_opened", "env.sh (shells"),
+        ("link /etc out", "leads_out", "repository: out"),
+        ("link .git/config out", "leads_out", "repository: out"),
         (bare, "runs_when_opened", "n (git, as a repository)"),
     ] {
         let wanted = json!({"acceptance": ["gate:linked"]});

@@ -148,9 +148,9 @@ impl<'g> GateInputs<'g> {
         if runs(PYTHON) {
             module_dirs = named.iter().map(FoldedPath::parent).collect();
             module_dirs.push(FoldedPath::root());
-            // A module of a package is loaded after the package.
+            // A module of a package is loaded after the package, whatever is found for it.
             let packages = named.iter().flat_map(FoldedPath::dirs_above);
-            let packages: Vec<_> = packages.map(|dir| dir.join("__init__.py")).collect();
+            let packages: Vec<_> = packages.flat_map(|dir| dir.as_package()).collect();
             named.extend(packages);
         }
         let inputs = INPUTS.iter().filter(|inputs| runs(inputs.programs));
@@ -287,6 +287,13 @@ mod tests {
             (&["make", "-fci/x.mak"], "ci/x.mak", true),
             (&["prove", "-Ilib", "t/a.t"], "lib/a.pm", false),
             (&["python3", "-m", "sub.x.check"], "sub/__init__.py", true),
+            (&["python3", "-m", "sub.x.check"], "sub.py", true),
+            (
+                &["python3", "-c", "import sub.x.check"],
+                "sub/x/__init__.pyc",
+                true,
+            ),
+            (&["python3", "-m", "sub.x.check"], "sub/other.py", false),
             (
                 &["pytest", "tests/unit/test_a.py"],
                 "tests/unit/__init__.py",

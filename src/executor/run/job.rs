@@ -24,13 +24,13 @@ use crate::executor::schedule::task::Task;
 use crate::executor::store::log::TaskLog;
 use crate::executor::store::removal::remove_tree;
 use crate::executor::walls::standing::Walls;
+use crate::executor_protocol::sanitize::Sanitized;
 use crate::executor_protocol::state::{Outcome, TaskState};
 use crate::limits::{
     EXECUTOR_MESSAGE_BYTES_MAX, GIT_TIMEOUT_S, TASK_COLLECT_S_MIN, TASK_KILL_MS,
     TASK_LOG_BYTES_MAX, TASK_SWEEP_MS,
 };
 use crate::task::id::TaskId;
-use crate::wire::writer::start_of;
 
 const OUTCOME_FILE: &str = "outcome.json";
 const UNCOMMITTED: &str =
@@ -473,6 +473,8 @@ impl<'s> Job<'s> {
             let what = "symbolic links are not known to stay in the repository: there are too many";
             warnings.push(format!("{} {what}", links.unknown));
         }
+        let other = [told(modules_told, &modules), told(links_told, &out)];
+        self.findings.leads_out = other.into_iter().flatten().collect();
         self.findings.run_when_opened = opened;
         Ok(())
     }
@@ -593,7 +595,7 @@ fn told(what: &str, names: &[String]) -> Option<String> {
 fn commit_message(task: &Task) -> String {
     let mut lines = task.content.goal.lines();
     let title = lines.find(|line| !line.trim().is_empty());
-    let title = start_of(title.unwrap_or_default().trim(), 72);
+    let title = Sanitized::new(title.unwrap_or_default().trim(), 72);
     format!("{title}\n\nRocco-Task: {}", task.id)
 }
 

@@ -78,9 +78,20 @@ impl FoldedPath {
         (!names.iter().any(String::is_empty)).then_some(Self(names))
     }
 
-    /// A path below this one.
-    pub fn join(&self, name: &str) -> Self {
-        Self([self.0.as_slice(), &[folded(name)]].concat())
+    /// The files by which Python may find a package that the path is the directory of.
+    pub fn as_package(&self) -> Vec<Self> {
+        let inner = ["__init__.py", "__init__.pyc", "__init__.so"];
+        let inner = inner.map(|name| [self.0.as_slice(), &[name.to_owned()]].concat());
+        let beside = [".py", ".pyc", ".so"].map(|end| {
+            let mut names = self.0.clone();
+            names
+                .iter_mut()
+                .last()
+                .into_iter()
+                .for_each(|name| name.push_str(end));
+            names
+        });
+        inner.into_iter().chain(beside).map(Self).collect()
     }
 
     /// The directories above it, the root left out.

@@ -101,7 +101,9 @@ pub struct Findings {
     pub strict_gates: bool,
     /// What was changed and is run by somebody who only opens it.
     pub run_when_opened: Vec<String>,
-    /// Whether that is a failure.
+    /// What of it leads out of the repository: links, and addresses of submodules; a sentence each.
+    pub leads_out: Vec<String>,
+    /// Whether either is a failure.
     pub refuse_surprises: bool,
     /// The gates that ran.
     pub gates: Vec<GateRun>,
@@ -151,6 +153,9 @@ impl Findings {
             let paths = listed(&self.run_when_opened);
             let what = format!("files were changed that are run when they are opened: {paths}");
             return failed("runs_when_opened", what);
+        }
+        if self.refuse_surprises && !self.leads_out.is_empty() {
+            return failed("leads_out", self.leads_out.join("; "));
         }
         if self.strict_gates && !self.gates_touched.is_empty() {
             let what = self.gates_touched.join("; ");

@@ -15,6 +15,7 @@ use crate::executor::store::journal::Durability;
 use crate::executor::walls::bounds::{Bounds, Reach};
 use crate::executor::walls::cgroup::Cgroups;
 use crate::executor::walls::standing::{self, Walls, WallsWanted};
+use crate::executor::walls::view;
 use crate::limits::GATES_FILE_BYTES_MAX;
 
 /// What the command line says.
@@ -132,6 +133,8 @@ impl Policy {
         let credentials = config.credentials.iter();
         let credentials = credentials.map(|path| lent(path, home.as_deref()));
         let credentials = credentials.collect::<Result<_, _>>()?;
+        let agent = found(&config.agent)?;
+        named_outside_of_writable(&config, &agent, &gates)?;
         let program = env::current_exe();
         let program = program.map_err(|error| format!("this program cannot be found: {error}"))?;
         let walls = standing::find(config.walls, &program)?;
@@ -139,7 +142,7 @@ impl Policy {
         let cgroups = Cgroups::of_this_process();
         let controllers = cgroups.as_ref().map(Cgroups::controllers);
         Ok(Self {
-            agent: found(&config.agent)?,
+            agent,
             depth: depth(),
             config,
             allow,
@@ -244,6 +247,47 @@ fn opened(option: &str, paths: &mut Vec<PathBuf>) -> Result<(), String> {
             paths.push(real);
         }
         paths[index] = named;
+    }
+    Ok(())
+}
+
+/// Refuses what lies where tasks may write: one task could put a link in its place, which would open
+/// something else to the next one.
+fn named_outside_of_writable(
+    config: &ExecutorConfig,
+    agent: &[OsString],
+    gates: &[Gate],
+) -> Result<(), String> {
+    let commands = gates
+        .iter()
+        .map(|gate| gate.argv.iter().map(OsString::from).collect());
+    let commands = commands.chain([agent.to_vec()]);
+    let run = commands.flat_map(|argv: Vec<OsString>| view::of_the_command(&argv));
+    let mut named: Vec<(&str, PathBuf)> = run.map(|path| ("the command", path)).collect();
+    for (option, paths) in [
+        ("--readable", &config.readable[..]),
+        ("--writable", &config.writable),
+        ("--credentials", &config.credentials),
+        ("--allow-repo", &config.allow),
+        ("--gates", config.gates.as_slice()),
+        ("--socket", config.socket.as_slice()),
+        ("--state", std::slice::from_ref(&config.state)),
+    ] {
+        let absolute = paths.iter().flat_map(std::path::absolute);
+        named.extend(absolute.map(|path| (option, path)));
+        let real = paths.iter().flat_map(|path| path.canonicalize());
+        named.extend(real.map(|path| (option, path)));
+    }
+    for (option, path) in &named {
+        let mut writable = config.writable.iter();
+        if let Some(outer) = writable.find(|outer| path != *outer && path.starts_with(outer)) {
+            return Err(format!(
+                "{option} {} lies in --writable {}, where a task could put a link in its place: \
+                 move one of them",
+                path.display(),
+                outer.display()
+            ));
+        }
     }
     Ok(())
 }

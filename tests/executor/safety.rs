@@ -271,12 +271,16 @@ fn a_repository_is_held_whatever_takes_its_place() {
 
 /// What an executor says that is started with these words, and has nobody to hear.
 fn started(bench: &Bench, words: &[&OsStr]) -> Output {
+    output(start(bench, words).stdin(Stdio::null()))
+}
+
+fn start(bench: &Bench, words: &[&OsStr]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_rocco"));
     command
         .args(["executor", "--state"])
         .arg(bench.path("state"));
     command.arg("--allow-repo").arg(&bench.repo).args(words);
-    output(command.stdin(Stdio::null()))
+    command
 }
 
 #[test]
@@ -375,6 +379,43 @@ fn what_cannot_work_is_refused_at_the_start() {
             "{said}"
         );
         assert!(said.trim_end().ends_with(why), "{said}");
+    }
+}
+
+/// A task put a link in the place of what an option had opened, and the next one, or the next
+/// executor, opened what it led to.
+#[test]
+fn what_an_option_names_does_not_lie_where_tasks_write() {
+    let bench = Bench::new("swapped");
+    fs::create_dir_all(bench.path("w/inner")).unwrap();
+    fs::write(bench.path("w/cred"), "x").unwrap();
+    fs::copy("/bin/true", bench.path("w/agent")).unwrap();
+    symlink(bench.path("w/inner"), bench.path("link")).unwrap();
+    let [writable, inner, cred, agent, link] =
+        ["w", "w/inner", "w/cred", "w/agent", "link"].map(|name| bench.show(name));
+    for (option, path) in [
+        ("--readable", &inner),
+        ("--readable", &link),
+        ("--writable", &inner),
+        ("--credentials", &cred),
+        ("--allow-repo", &inner),
+        ("the command", &agent),
+    ] {
+        let mut words = vec!["--sandbox", "off", "--writable", &writable];
+        match option {
+            "the command" => words.extend(["--", path]),
+            option => words.extend([option, path, "--", "true"]),
+        }
+        let words: Vec<&OsStr> = words.into_iter().map(OsStr::new).collect();
+        let mut command = start(&bench, &words);
+        let output = output(command.env("HOME", &bench.root).stdin(Stdio::null()));
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{option}: {said}");
+        assert!(
+            said.contains("could put a link in its place"),
+            "{option}: {said}"
+        );
+        assert!(said.contains(option), "{option}: {said}");
     }
 }
 

@@ -27,9 +27,16 @@ impl DiskBounds {
         found.is_ok_and(|found| {
             let free = u128::from(found.f_bavail) * u128::from(found.f_frsize);
             // A file system that has no size at all has no bound either.
-            found.f_blocks > 0 && free < u128::from(self.free_bytes_min)
+            let is_full = found.f_blocks > 0 && free < u128::from(self.free_bytes_min);
+            is_full || lacks_files(found.f_files, found.f_favail)
         })
     }
+}
+
+/// Whether a file system has room for so few further files that other programs would soon find none:
+/// for less than one in a hundred of all. One that tells no number has no bound.
+fn lacks_files(all: u64, free: u64) -> bool {
+    all > 0 && free < all / 100
 }
 
 /// The watch over one task while one of its programs runs.
@@ -135,6 +142,23 @@ mod tests {
         assert_eq!(watch(MIB / 2, 0).look_at_the_end(|| true), exceeded);
         assert_eq!(watch(MIB / 2, 0).look_at_the_end(|| false), None);
         assert_eq!(watch(2 * MIB, u64::MAX).look_at_the_end(|| true), full);
+    }
+
+    /// Empty files, which take no block, used up all that a file system has room for.
+    #[test]
+    fn a_file_system_may_be_full_of_empty_files() {
+        assert!(lacks_files(4000, 39) && !lacks_files(4000, 40));
+        assert!(!lacks_files(0, 0), "it tells no number");
+        let folder = tempfile::tempdir().expect("a folder");
+        for number in 0..300 {
+            fs::write(folder.path().join(number.to_string()), "").expect("a file");
+        }
+        let bounds = DiskBounds {
+            task_bytes_max: MIB,
+            free_bytes_min: 0,
+        };
+        let mut watch = DiskWatch::new(folder.path(), bounds, Instant::now());
+        assert_eq!(watch.look_at_the_end(|| true), Some(StopReason::Disk));
     }
 
     #[test]

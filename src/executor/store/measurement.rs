@@ -22,6 +22,10 @@ const NAMES_BYTES: usize = 4 << 10;
 /// The unit of `st_blocks` (inode(7)).
 const BLOCK_BYTES: u64 = 512;
 
+/// What a name counts for at least: an empty file takes no block, and a file system has room for a
+/// bounded number of them. Most have room for one in 16 KiB.
+const FILE_BYTES_MIN: u64 = 4 << 10;
+
 /// A measurement that is under way.
 #[derive(Debug)]
 pub struct Measurement {
@@ -173,6 +177,7 @@ fn is_dir(found: &Stat) -> bool {
 
 fn bytes_of(found: &Stat) -> u64 {
     let bytes = u64::try_from(found.st_blocks).unwrap_or(0) * BLOCK_BYTES;
+    let bytes = bytes.max(FILE_BYTES_MIN);
     match is_dir(found) {
         true => bytes,
         false => bytes.div_ceil(u64::from(found.st_nlink as u32).max(1)),
@@ -210,6 +215,7 @@ mod tests {
         symlink(folder.path().join("outside"), tree.join("link")).expect("a link");
         symlink("..", tree.join("up")).expect("a link");
         let blocks = |name: &str| fs::symlink_metadata(tree.join(name)).expect(name).blocks() * 512;
+        let blocks = |name: &str| blocks(name).max(FILE_BYTES_MIN);
         let names = ["", "a", "a/b", "a/b/file", "sparse", "link", "up"];
         let wanted: u64 = names.into_iter().map(blocks).sum();
         let bytes = bytes_on_disk(&tree);

@@ -251,8 +251,8 @@ fn opened(option: &str, paths: &mut Vec<PathBuf>) -> Result<(), String> {
     Ok(())
 }
 
-/// Refuses what lies where tasks may write: one task could put a link in its place, which would open
-/// something else to the next one.
+/// Refuses what lies where tasks may write: one task could put a link in its place, which would
+/// open something else to the next one.
 fn named_outside_of_writable(
     config: &ExecutorConfig,
     agent: &[OsString],

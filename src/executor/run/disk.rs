@@ -33,8 +33,8 @@ impl DiskBounds {
     }
 }
 
-/// Whether a file system has room for so few further files that other programs would soon find none:
-/// for less than one in a hundred of all. One that tells no number has no bound.
+/// Whether a file system has room for so few further files that other programs would soon find
+/// none: for less than one in a hundred of all. One that tells no number has no bound.
 fn lacks_files(all: u64, free: u64) -> bool {
     all > 0 && free < all / 100
 }

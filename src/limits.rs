@@ -321,6 +321,10 @@ pub const TASK_SYNC_MS: u64 = 50;
 /// One line that the executor writes: twice what it reads, since escapes may double it.
 pub const TASK_JSON_BYTES_MAX: usize = 1 << 20;
 
+/// A file of the state directory that is read whole: a task, its states, its record, and the list
+/// of tasks that are no longer kept. The executor writes none that is larger.
+pub const STATE_FILE_BYTES_MAX: usize = 2 << 20;
+
 /// A task's log. Of a longer one the start and the end are kept.
 pub const TASK_LOG_BYTES_MAX: u64 = 16 << 20;
 
@@ -573,6 +577,9 @@ const _: () = {
     assert!(FRONT_HELLO_MS <= FRONT_LINE_MS && FRONT_LINE_MS <= FRONT_STALL_MS);
     assert!(memory_budget_bytes() <= 48 << 20);
     assert!(2 * EXECUTOR_LINE_BYTES_MAX < TASK_JSON_BYTES_MAX);
+    assert!(TASK_JSON_BYTES_MAX < STATE_FILE_BYTES_MAX);
+    assert!(EXECUTOR_RECORD_BYTES_MAX < STATE_FILE_BYTES_MAX);
+    assert!(2 * EXPIRED_IDS_BYTES_MAX <= STATE_FILE_BYTES_MAX);
     assert!(TASKS_RUNNING <= TASKS_RUNNING_MAX && TASKS_QUEUED <= TASKS_QUEUED_MAX);
     assert!(TASK_DEADLINE_S <= TASK_TIMEOUT_S_MAX && TASK_TICK_MS < TASK_KILL_MS);
     assert!(COMMAND_TICK_MS <= COMMAND_TICK_MS_MAX && COMMAND_TICK_MS_MAX < COMMAND_KILL_MS);

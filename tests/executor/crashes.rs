@@ -236,6 +236,39 @@ fn a_damaged_record_is_none() {
     assert!(said.contains(&id) && said.lines().count() == 1, "{said}");
 }
 
+/// A FIFO in the place of a file of the state was waited for, and a file was read whatever its
+/// size.
+#[test]
+fn a_file_of_the_state_that_is_a_fifo_or_too_large_is_none() {
+    let bench = Bench::new("fifo");
+    let mut executor = bench.child(&[]);
+    let id = executor.start(&bench.repo, "write a.txt x");
+    executor.record(&id);
+    let dir = bench.task_dir(&id);
+    let record = fs::OpenOptions::new()
+        .write(true)
+        .open(dir.join("result.json"));
+    record.unwrap().set_len(1 << 40).unwrap();
+    assert!(executor.summary(&id)["record"].is_null());
+    let make_fifo = |name: &str| {
+        let path = dir.join(name);
+        fs::remove_file(&path).unwrap();
+        let made = std::process::Command::new("mkfifo").arg(path).status();
+        assert!(made.unwrap().success());
+    };
+    make_fifo("result.json");
+    assert!(executor.summary(&id)["record"].is_null());
+    executor.close();
+    make_fifo("log");
+    let log = bench.task(&["log", &id]);
+    let said = String::from_utf8(log.stderr).unwrap();
+    assert!(said.contains("it is not a file"), "{said}");
+    make_fifo("task.json");
+    let said = String::from_utf8(bench.task(&["list"]).stderr).unwrap();
+    assert!(said.contains(&id), "{said}");
+    bench.child(&[]).close();
+}
+
 #[test]
 fn a_record_past_its_keep_time_is_told_as_expired() {
     let bench = Bench::new("expired");

@@ -1,10 +1,10 @@
 //! `rocco task log` and `rocco task diff`: a file of a task.
 
-use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
+use crate::executor::store::plain_file::open_plain;
 use crate::executor_protocol::sanitize::Sanitized;
 use crate::limits::EXECUTOR_LINE_BYTES_MAX;
 
@@ -17,9 +17,9 @@ pub(super) fn copy(
     format: OutputFormat,
     out: &mut impl Write,
 ) -> io::Result<ExitCode> {
-    let mut lines = match File::open(path) {
-        Ok(file) => BufReader::new(file),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(ExitCode::SUCCESS),
+    let mut lines = match open_plain(path) {
+        Ok(Some(file)) => BufReader::new(file),
+        Ok(None) => return Ok(ExitCode::SUCCESS),
         Err(error) => return Ok(unreadable(path, &error)),
     };
     let mut line = Vec::new();

@@ -1,8 +1,9 @@
 //! Pages of the texts that a task leaves.
 
-use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
+
+use crate::executor::store::plain_file::open_plain;
 
 /// A part of a text.
 #[derive(Debug)]
@@ -22,15 +23,12 @@ pub struct TextPage {
 ///
 /// The file cannot be read.
 pub fn page(path: &Path, offset: u64, limit: usize) -> io::Result<TextPage> {
-    let mut file = match File::open(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Ok(TextPage {
-                text: String::new(),
-                next_offset: None,
-                total: 0,
-            });
-        }
-        file => file?,
+    let Some(mut file) = open_plain(path)? else {
+        return Ok(TextPage {
+            text: String::new(),
+            next_offset: None,
+            total: 0,
+        });
     };
     let total = file.metadata()?.len();
     file.seek(SeekFrom::Start(offset.min(total)))?;

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use crate::executor::run::command::{self, CommandBounds, CommandOutput};
 use crate::executor::run::repo::{AllowedPlaces, Repo, RepoPlace, RepoRefused};
-use crate::executor::run::repo_files;
 use crate::executor::run::repo_settings::Settings;
+use crate::executor::store::plain_file::open_plain;
 use crate::limits::{GIT_OUTPUT_BYTES_MAX, GIT_TIMEOUT_S};
 use crate::task::id::TaskId;
 
@@ -164,7 +164,7 @@ impl Git<'_> {
 
     /// Takes in a configuration as data. Nothing that it includes is looked at.
     fn take_configuration(&self, path: &Path, settings: &mut Settings) -> Result<(), String> {
-        let file = repo_files::open_plain(path);
+        let file = open_plain(path);
         let file =
             file.map_err(|error| format!("has a configuration that is not read: {error}"))?;
         let Some(file) = file else { return Ok(()) };

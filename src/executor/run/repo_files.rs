@@ -2,12 +2,12 @@
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read as _};
+use std::fs;
+use std::io;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use crate::executor::store::plain_file::read_plain;
 use crate::limits::{REPO_ENTRIES_MAX, REPO_FILE_BYTES_MAX};
 
 /// What the executor reads of a git directory, by itself or by git.
@@ -33,39 +33,9 @@ pub enum LinkRefused {
     Unreadable(String),
 }
 
-/// Opens a file that has to be a plain one. None if nothing is there.
-pub fn open_plain(path: &Path) -> io::Result<Option<File>> {
-    let mut options = OpenOptions::new();
-    let opened = options
-        .read(true)
-        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
-        .open(path);
-    match opened {
-        Ok(file) if file.metadata()?.is_file() => Ok(Some(file)),
-        Ok(_) => Err(io::Error::other("it is not a file")),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
 /// Reads a small file of a git directory. None if nothing is there.
 pub fn read_small(path: &Path) -> io::Result<Option<Vec<u8>>> {
     read_plain(path, REPO_FILE_BYTES_MAX)
-}
-
-/// Reads a file that has to be a plain one, and no larger than this. None if nothing is there.
-pub fn read_plain(path: &Path, bytes_max: usize) -> io::Result<Option<Vec<u8>>> {
-    let Some(file) = open_plain(path)? else {
-        return Ok(None);
-    };
-    let mut bytes = Vec::new();
-    file.take(bytes_max as u64 + 1).read_to_end(&mut bytes)?;
-    match bytes.len() > bytes_max {
-        true => Err(io::Error::other(format!(
-            "it has more than {bytes_max} bytes"
-        ))),
-        false => Ok(Some(bytes)),
-    }
 }
 
 /// The path that a file consists of, without the ends of lines after it.

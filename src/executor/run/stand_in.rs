@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::executor::run::git::{Git, base_ref};
 use crate::executor::run::repo::{HeldDir, Repo};
 use crate::executor::run::repo_files;
+use crate::executor::store::plain_file::open_plain;
 use crate::executor::store::removal::remove_tree;
 use crate::task::id::TaskId;
 
@@ -96,7 +97,7 @@ impl<'r> StandIn<'r> {
         for entry in fs::read_dir(&held)? {
             let name = entry?.file_name();
             let is_index = name == "index" || name.as_bytes().starts_with(b"sharedindex.");
-            if is_index && repo_files::open_plain(&held.join(&name))?.is_some() {
+            if is_index && open_plain(&held.join(&name))?.is_some() {
                 symlink(real.join(&name), self.git_dir.join(&name))?;
             }
         }

@@ -11,12 +11,16 @@ use std::time::{Duration, Instant};
 
 use crate::executor::daemon::warn;
 use crate::executor::schedule::task::Task;
+use crate::executor::store::plain_file::text_of;
 use crate::executor::store::removal::remove_tree;
 use crate::executor::store::state_dir::{LOCK, StateDir, StateLine};
 use crate::executor::store::state_writer::{LineNumber, StateWriter};
 use crate::executor::store::{private_dir, private_file};
 use crate::executor::threads;
-use crate::limits::{EXPIRED_IDS_BYTES_MAX, STATE_LOCK_MS_MAX, STATE_OWNER_MS_MAX, TASK_SYNC_MS};
+use crate::limits::{
+    EXPIRED_IDS_BYTES_MAX, STATE_FILE_BYTES_MAX, STATE_LOCK_MS_MAX, STATE_OWNER_MS_MAX,
+    TASK_SYNC_MS,
+};
 use crate::task::id::TaskId;
 
 /// What an accepted task survives.
@@ -194,7 +198,7 @@ impl Journal {
     /// where they are, to be removed.
     pub fn retire(&self, id: TaskId) -> io::Result<PathBuf> {
         let path = self.state_dir.root().join("expired");
-        let names = fs::read_to_string(&path).unwrap_or_default();
+        let names = text_of(&path, STATE_FILE_BYTES_MAX).unwrap_or_default();
         let surplus = names.len().saturating_sub(EXPIRED_IDS_BYTES_MAX);
         let kept = names
             .get(surplus..)

@@ -21,6 +21,7 @@
 pub mod journal;
 pub mod log;
 pub mod measurement;
+pub mod plain_file;
 pub mod removal;
 pub mod state_dir;
 pub mod state_writer;

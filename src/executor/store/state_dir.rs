@@ -1,6 +1,6 @@
 //! The state directory, to read. Everybody may, whether an executor runs or not.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
@@ -8,10 +8,12 @@ use crate::executor::schedule::queue::TaskEntry;
 use crate::executor::schedule::retention::TaskBytes;
 use crate::executor::schedule::task::Task;
 use crate::executor::store::measurement::bytes_on_disk;
+use crate::executor::store::plain_file::{open_plain, read_plain, text_of};
 use crate::executor::store::private_file;
 use crate::executor::store::removal::remove_tree;
 use crate::executor::{clock, json};
 use crate::executor_protocol::state::TaskState;
+use crate::limits::STATE_FILE_BYTES_MAX;
 use crate::task::id::TaskId;
 
 /// The state directory, to read.
@@ -87,8 +89,8 @@ impl StateDir {
     /// Whether an executor owns it now. The owner's lock is exclusive and this one is shared, so
     /// that nobody who looks is taken for an owner.
     pub fn is_owned(&self) -> bool {
-        let lock = File::open(self.root.join(LOCK));
-        lock.is_ok_and(|lock| lock.try_lock_shared().is_err())
+        let lock = open_plain(&self.root.join(LOCK));
+        lock.is_ok_and(|lock| lock.is_some_and(|lock| lock.try_lock_shared().is_err()))
     }
 
     /// Where a task stands now, as far as it can be known. What an executor had in hand that is
@@ -135,14 +137,15 @@ impl StateDir {
     /// A task, if it is there and can be read.
     pub fn found(&self, id: TaskId) -> Option<FoundTask> {
         let dir = self.dir(id);
-        let task = Task::of_json(&fs::read(dir.join("task.json")).ok()?)?;
-        let states = fs::read(dir.join("state.ndjson")).ok()?;
+        let task = Task::of_json(&read_plain(&dir.join("task.json"), STATE_FILE_BYTES_MAX).ok()??)?;
+        let states = read_plain(&dir.join("state.ndjson"), STATE_FILE_BYTES_MAX).ok()??;
         let lines = states.split(|&byte| byte == b'\n');
         let last = lines.filter_map(StateLine::parse).next_back();
         let last = last.unwrap_or(StateLine::first(task.created_ms));
         // A result that is in place counts, even if its state could not be written any more.
-        let result = fs::read(dir.join("result.json")).ok().and_then(|text| {
-            json::with(&text, |result| {
+        let result = text_of(&dir.join("result.json"), STATE_FILE_BYTES_MAX);
+        let result = result.and_then(|text| {
+            json::with(text.as_bytes(), |result| {
                 TaskState::parse(json::text(result, "outcome")?)
             })?
         });
@@ -156,7 +159,7 @@ impl StateDir {
 
     /// The record of a task that has ended, in one line. One that is damaged is none.
     pub fn record(&self, id: TaskId) -> Option<String> {
-        let text = fs::read_to_string(self.dir(id).join("result.json")).ok()?;
+        let text = text_of(&self.dir(id).join("result.json"), STATE_FILE_BYTES_MAX)?;
         let line = text.trim_end();
         let whole = !line.contains('\n') && json::with(line.as_bytes(), |_| ()).is_some();
         whole.then(|| line.to_owned())
@@ -164,7 +167,7 @@ impl StateDir {
 
     /// Whether a task was known whose record is gone.
     pub fn is_expired(&self, id: TaskId) -> bool {
-        let names = fs::read_to_string(self.root.join("expired")).unwrap_or_default();
+        let names = text_of(&self.root.join("expired"), STATE_FILE_BYTES_MAX).unwrap_or_default();
         names.lines().any(|name| TaskId::parse(name) == Some(id))
     }
 

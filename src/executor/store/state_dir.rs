@@ -280,7 +280,7 @@ mod tests {
         let (place, id) = (StateDir::new(folder.path().to_owned()), TaskId::new(1));
         let work = place.dir(id).join(WORK);
         fs::create_dir_all(&work).unwrap();
-        File::create(work.join("sparse"))
+        fs::File::create(work.join("sparse"))
             .and_then(|file| file.set_len(3 << 40))
             .unwrap();
         let sparse = place.bytes(id);

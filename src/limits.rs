@@ -298,6 +298,10 @@ pub const TASK_KILL_MS: u64 = 5_000;
 /// need it.
 pub const TASK_SWEEP_MS: u64 = 5_000;
 
+/// The time after which the clone of an executor that was killed is made safe to look at: its agent
+/// is killed as soon as the executor has gone.
+pub const TASK_SETTLE_MS: u64 = 20;
+
 /// The time between two looks at a task that runs.
 pub const TASK_TICK_MS: u64 = 50;
 

@@ -12,7 +12,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint, value_parser};
 use crate::executor::daemon;
 use crate::executor::policy::ExecutorConfig;
 use crate::executor::run::disk::DiskBounds;
-use crate::executor::run::guard;
+use crate::executor::run::{guard, watchman};
 use crate::executor::store::journal::Durability;
 use crate::executor::walls::bounds::Bounds;
 use crate::executor::walls::entry;
@@ -48,6 +48,7 @@ pub(super) fn guard(arguments: &[OsString]) -> Option<ExitCode> {
         [command, stdin, dir, argv @ ..] if command == guard::COMMAND => {
             Some(guard::main(Path::new(stdin), Path::new(dir), argv))
         }
+        [command, work] if command == watchman::COMMAND => Some(watchman::main(Path::new(work))),
         [command, words @ ..] if command == entry::COMMAND => Some(entry::main(words)),
         _ => None,
     }

@@ -74,6 +74,30 @@ fn a_task_that_waits_waits_again_and_one_that_ran_is_interrupted() {
     assert_eq!(again["state"], "interrupted");
 }
 
+/// Git ran what an agent had configured in its clone, for whoever looked at it before the next
+/// executor had started.
+#[test]
+fn the_clone_of_an_executor_that_was_killed_is_disarmed_at_once() {
+    let bench = Bench::new("crash-clone");
+    let mut executor = bench.child(&[]);
+    let pids = bench.show("agent.pids");
+    let goal = format!(
+        "sh git config core.fsmonitor false; git init -q --bare bare; git init -q inner\n\
+         sleep 3600 {pids}"
+    );
+    let id = executor.start(&bench.repo, &goal);
+    let agents = bench.pids("agent.pids", 1);
+    let work = bench.task_dir(&id).join("work");
+    let is_armed = || [".git", "inner/.git", "bare/HEAD"].map(|name| work.join(name).exists());
+    assert_eq!(is_armed(), [true; 3]);
+    executor.kill();
+    wait_for_end(&agents);
+    wait_for("a clone that is disarmed", || {
+        (is_armed() == [false; 3]).then_some(())
+    });
+    assert!(work.join("bare/HEAD.disarmed").exists());
+}
+
 #[test]
 fn a_task_that_was_being_cancelled_is_cancelled() {
     let bench = Bench::new("crash-cancel");

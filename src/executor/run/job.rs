@@ -19,6 +19,7 @@ use crate::executor::run::repo::Repo;
 use crate::executor::run::result::FileChange;
 use crate::executor::run::supervisor::{Ending, Program, ProgramEnd, SupervisedProgram};
 use crate::executor::run::verdict::{Findings, Verdict};
+use crate::executor::run::watchman::Watchman;
 use crate::executor::schedule::queue::StopReason;
 use crate::executor::schedule::task::Task;
 use crate::executor::store::log::TaskLog;
@@ -66,6 +67,8 @@ pub(super) struct Job<'s> {
     pub(super) dir: PathBuf,
     /// The repository, once it is there.
     pub(super) repo: Option<Repo>,
+    /// Watches the clone from the start of the agent on.
+    watchman: Option<Watchman>,
     pub(super) stop: Stop<'s>,
     /// How long the work of an agent that ran out of time may be collected for.
     collect_limit: Duration,
@@ -97,6 +100,7 @@ impl<'s> Job<'s> {
             task: Arc::clone(task),
             dir: daemon.journal.state_dir().dir(task.id),
             repo: None,
+            watchman: None,
             stop: Stop {
                 daemon,
                 id: task.id,
@@ -258,7 +262,11 @@ impl<'s> Job<'s> {
         program.env.push(("ROCCO_TASK_ID".into(), id.into()));
         let named = outcome.clone().into();
         program.env.push(("ROCCO_OUTCOME".into(), named));
-        let ended = self.run_logged(&program);
+        let watched = Watchman::over(&dirs.dir);
+        let ended = watched.and_then(|watchman| {
+            self.watchman = Some(watchman);
+            self.run_logged(&program)
+        });
         match ended {
             Ok(ended) => {
                 self.findings.stopped = ended.stopped;
@@ -512,6 +520,9 @@ impl<'s> Job<'s> {
     fn end(mut self) {
         let verdict = self.verdict();
         self.clean_up(verdict.outcome == Outcome::Succeeded);
+        if let Some(watchman) = self.watchman.take() {
+            watchman.dismiss();
+        }
         // A task that is cancelled before its record stands is a cancelled one.
         let mut has_ended = false;
         while !has_ended {

@@ -11,7 +11,8 @@
 //!   [`run_when_opened`] and [`links`].
 //! - [`brief`] is what the agent is told, [`claim`] is what it says of its work.
 //! - [`supervisor`] starts each program under a [`guard`], a process of its own that lets nothing
-//!   live on, with what [`program`] says the program is given. [`disk`] watches what it writes.
+//!   live on, with what [`program`] says the program is given. [`disk`] watches what it writes. A
+//!   [`watchman`] makes the clone safe to look at where the executor is killed.
 //!   [`process`] and [`pipe`] are the system.
 //! - [`verification`] holds a result to its [`gates`], with [`gate_output`] and [`scope`].
 //!   [`gate_inputs`] knows what decides a gate, by way of [`path_pattern`].
@@ -53,4 +54,5 @@ pub mod stand_in;
 pub mod supervisor;
 pub mod verdict;
 pub mod verification;
+pub mod watchman;
 pub mod workspace;

@@ -1,7 +1,7 @@
 //! The directory that an agent worked in, made fit for git to take its files in.
 
 use std::ffi::CString;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
@@ -71,6 +71,7 @@ pub fn prepare_for_git(
 ///
 /// The clone cannot be made safe and was removed, or cannot even be removed.
 pub fn disarm(work: &Path) -> io::Result<()> {
+    let _alone = alone_with(work)?;
     let disarmed = match is_plain_dir(work) {
         true => remove_repositories(work),
         false => Err(io::Error::other(
@@ -81,6 +82,14 @@ pub fn disarm(work: &Path) -> io::Result<()> {
         remove_tree(work)?;
     }
     disarmed
+}
+
+/// A watchman and the next executor may come to a clone at the same time. The lock is on the
+/// directory of the task, which no program of the task can open.
+fn alone_with(work: &Path) -> io::Result<File> {
+    let dir = File::open(work.parent().ok_or(io::ErrorKind::InvalidInput)?)?;
+    dir.lock()?;
+    Ok(dir)
 }
 
 /// What a record says of a clone that was kept.

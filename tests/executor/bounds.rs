@@ -141,6 +141,38 @@ fn processes_that_fork_faster_than_they_are_found_end_with_their_program() {
     executor.close();
 }
 
+/// Chains that end by themselves left their processes to the executor, which waited for none.
+#[test]
+fn what_a_program_leaves_to_its_executor_is_waited_for() {
+    let bench = Bench::new("zombies");
+    let script = bench.path("chains.py");
+    std::fs::write(
+        &script,
+        CHAINS
+            .replace("+ 20", "+ 1")
+            .replace("range(4)", "range(1)"),
+    )
+    .unwrap();
+    let mut executor = bench.child(&[]);
+    for _ in 0..2 {
+        let goal = format!("sh python3 {}\nwrite a.txt new", script.display());
+        let record = executor.done(task_with(&bench.repo, &goal, json!({})));
+        assert_eq!(record["outcome"], "succeeded", "{record}");
+    }
+    let ended = children_that_have_ended(executor.child.id());
+    assert_eq!(ended, 0);
+    executor.close();
+}
+
+/// How many children of a process have ended and are not waited for.
+fn children_that_have_ended(parent: u32) -> usize {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let stats = processes.filter_map(|entry| std::fs::read(entry.path().join("stat")).ok());
+    let texts = stats.map(|stat| String::from_utf8_lossy(&stat).into_owned());
+    let wanted = format!(") Z {parent} ");
+    texts.filter(|stat| stat.contains(&wanted)).count()
+}
+
 /// How many processes run that name a file on their command line.
 fn running(file: &Path) -> usize {
     let name = file.to_str().unwrap();

@@ -1,5 +1,6 @@
 //! The attacks, by what they are after.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::UnixListener;
 
 use rocco::internals::executor::walls::standing::Walls;
@@ -91,7 +92,7 @@ fn nothing_outside_of_the_task_is_written() {
     for cell in each(&ALL) {
         // What is written below /tmp may be in a /tmp of the program's own, and is looked for
         // there.
-        cell.sh("for place in /usr/x /etc/x /x /sys/x /proc/x; do \
+        cell.sh("for place in /usr/x /etc/x /x /sys/x /proc/x /dev/x; do \
              echo y 2>/dev/null >$place && echo wrote $place; done; \
              echo y >$ROOT/home/x; echo y >$ROOT/x; echo y >$ROOT/other/work/x; \
              mv $HOME/n $ROOT/home/key; ln -sf x $ROOT/home/key; mkfifo $ROOT/home/x; \
@@ -105,6 +106,18 @@ fn nothing_outside_of_the_task_is_written() {
         );
         assert_eq!(cell.seen("home/x"), None);
         assert_eq!(cell.seen("other/work/x"), None);
+    }
+}
+
+/// Landlock has no rule for modes, owners and attributes: other users were let in, and files ran as
+/// their owner for others.
+#[test]
+fn no_other_user_is_let_in() {
+    for cell in each(&ALL) {
+        cell.script("let_in.py", &[cell.path("home/key").to_str().unwrap()])
+            .is("tried");
+        let mode = std::fs::metadata(cell.path("home/key")).unwrap().mode();
+        assert_eq!(mode & 0o7777, 0o644, "{}", cell.walls);
     }
 }
 

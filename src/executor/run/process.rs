@@ -131,6 +131,10 @@ impl EndSignals {
 
 /// The parent of every process that has not ended.
 fn parents() -> HashMap<u32, u32> {
+    parents_by(parent)
+}
+
+fn parents_by(parent: fn(u32) -> Option<u32>) -> HashMap<u32, u32> {
     let mut parents = HashMap::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let pid = entry
@@ -146,16 +150,25 @@ fn parents() -> HashMap<u32, u32> {
     parents
 }
 
-/// The parent of a process that has not ended (proc_pid_stat(5)).
+/// The parent of a process that has not ended.
 pub fn parent(pid: u32) -> Option<u32> {
+    let (parent, has_ended) = parent_and_end(pid)?;
+    (!has_ended).then_some(parent)
+}
+
+/// The parent of a process, also of one that has ended and is not waited for yet.
+fn parent_of_any(pid: u32) -> Option<u32> {
+    Some(parent_and_end(pid)?.0)
+}
+
+/// The parent of a process, and whether the process has ended (proc_pid_stat(5)).
+fn parent_and_end(pid: u32) -> Option<(u32, bool)> {
     let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
     // The program's name is in brackets and may hold some itself.
     let behind = &stat[memchr::memrchr(b')', &stat)? + 1..];
     let mut words = std::str::from_utf8(behind).ok()?.split_whitespace();
-    match words.next()? {
-        "Z" | "X" => None,
-        _ => words.next()?.parse().ok(),
-    }
+    let has_ended = matches!(words.next()?, "Z" | "X");
+    Some((words.next()?.parse().ok()?, has_ended))
 }
 
 /// All that descends from this process and has not ended, parents before their children.
@@ -199,32 +212,28 @@ pub fn kill_descendants(limit: Duration, reaping: bool) -> usize {
 }
 
 /// Kills children that this process has come by and not started: what a task has left behind whose
-/// guard was killed, and what a command has that left its process group.
+/// guard was killed, and what a command has that left its process group. Those that have ended are
+/// waited for.
 pub fn kill_strays(limit: Duration) {
     if !ADOPTS.load(Ordering::SeqCst) {
         return;
     }
     let this = std::process::id();
     let started = Instant::now();
-    let mut killed: Vec<u32> = Vec::new();
     loop {
-        killed.iter().for_each(|pid| reap_one(*pid));
-        let strays: Vec<u32> = {
-            let own = own();
-            let of_this = parents().into_iter().filter(|(_, parent)| *parent == this);
-            of_this
-                .map(|(pid, _)| pid)
-                .filter(|pid| !own.contains(pid))
-                .collect()
-        };
+        // While this is held, no number that was found passes to a child of one's own.
+        let own = own();
+        let all = parents_by(parent_of_any).into_iter();
+        let of_this = all.filter(|(_, parent)| *parent == this);
+        let strays = of_this.map(|(pid, _)| pid).filter(|pid| !own.contains(pid));
+        let strays: Vec<u32> = strays.collect();
+        for pid in &strays {
+            kill(*pid, Signal::KILL);
+            reap_one(*pid);
+        }
+        drop(own);
         if strays.is_empty() || started.elapsed() > limit {
             return;
-        }
-        for pid in strays {
-            kill(pid, Signal::KILL);
-            if !killed.contains(&pid) {
-                killed.push(pid);
-            }
         }
         std::thread::sleep(Duration::from_millis(1));
     }

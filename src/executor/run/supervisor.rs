@@ -244,9 +244,8 @@ impl SupervisedProgram {
         };
         let report = String::from_utf8_lossy(&report[..report_bytes]);
         let (ending, left_behind) = read_report(&report);
-        if ending == Ending::Unknown {
-            process::kill_strays(limit);
-        }
+        // What forks faster than the guard finds it passes to this process, and ends here.
+        process::kill_strays(limit);
         let exceeded = self.group.as_ref().and_then(Cgroup::exceeded);
         let met = match exceeded {
             Some(Exceeded::Memory) => Some(StopReason::Memory),

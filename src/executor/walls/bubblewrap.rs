@@ -62,15 +62,9 @@ pub fn argv(view: &View, program: &Path, inner: &[OsString]) -> Vec<OsString> {
     for place in ["/tmp", "/var/tmp"] {
         add(&["--bind".as_ref(), view.tmp.as_ref(), place.as_ref()]);
     }
-    add(&[
-        "--proc".as_ref(),
-        "/proc".as_ref(),
-        // Settings of the kernel are root's by number, which takes no capability.
-        "--remount-ro".as_ref(),
-        "/proc".as_ref(),
-        "--dev".as_ref(),
-        "/dev".as_ref(),
-    ]);
+    // Settings of the kernel are root's by number, which takes no capability.
+    add(&["--proc", "/proc", "--remount-ro", "/proc"].map(OsStr::new));
+    add(&["--dev", "/dev"].map(OsStr::new));
     let shared_memory = TASK_SHARED_MEMORY_BYTES_MAX.to_string();
     add(&[
         "--size".as_ref(),
@@ -88,6 +82,8 @@ pub fn argv(view: &View, program: &Path, inner: &[OsString]) -> Vec<OsString> {
         }
     }
     add(&["--ro-bind".as_ref(), program.as_ref(), ENTRY.as_ref()]);
+    // What is written there takes memory that nothing bounds.
+    add(&["--remount-ro".as_ref(), "/dev".as_ref()]);
     add(&["--remount-ro".as_ref(), "/".as_ref()]);
     add(&[
         "--chdir".as_ref(),
@@ -157,7 +153,8 @@ mod tests {
         assert!(words.contains("--bind /state/t/tmp /tmp"), "{words}");
         assert!(!words.contains("/usr/bin/true"), "it lies in /usr: {words}");
         assert!(!words.contains(" / / "), "{words}");
-        let end = "--remount-ro / --chdir /state/t/work -- /run/rocco executor-wall";
+        let end =
+            "--remount-ro /dev --remount-ro / --chdir /state/t/work -- /run/rocco executor-wall";
         assert!(words.ends_with(end), "{words}");
     }
 

@@ -108,6 +108,24 @@ const OF_A_PROCESS: [i64; 6] = [
     libc::SYS_move_pages,
 ];
 
+/// Answered with EOPNOTSUPP where only the inner wall stands, as by a file system without
+/// attributes: they let other users in, and Landlock has no rule for them.
+const ATTRIBUTES: [i64; 8] = [
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_fsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_fremovexattr,
+    // setxattrat(2) and removexattrat(2) have the same numbers everywhere.
+    463,
+    466,
+];
+
+/// Bits of a mode that are refused where only the inner wall stands: to run as the owner or as the
+/// group, and to be written by everybody.
+const LETTING_IN: [u64; 3] = [0o4000, 0o2000, 0o0002];
+
 /// Namespaces that clone(2) makes.
 const NEW_NAMESPACES: [i32; 7] = [
     libc::CLONE_NEWCGROUP,
@@ -146,7 +164,11 @@ pub fn restrict(allowed: Allowed) -> Result<(), String> {
         (libc::EPERM, refused(allowed)),
         (libc::ENOSYS, absent(allowed)),
         (libc::EAFNOSUPPORT, sockets(allowed)),
+        (libc::EOPNOTSUPP, attributes(allowed)),
     ] {
+        if rules.is_empty() {
+            continue;
+        }
         let program = program(rules, errno)?;
         seccompiler::apply_filter(&program).map_err(|error| format!("seccomp: {error}"))?;
     }
@@ -210,8 +232,32 @@ fn refused(allowed: Allowed) -> Rules {
     );
     if !allowed.own_numbers {
         rules.extend(of_other_processes());
+        rules.extend(of_modes());
     }
     rules
+}
+
+/// What lets other users into a file, whose ever it is.
+fn of_modes() -> Rules {
+    const SYS_FCHMODAT2: i64 = 452;
+    let lets_in = |argument| {
+        let has = |bit: u64| condition(argument, SeccompCmpOp::MaskedEq(bit), bit);
+        LETTING_IN.iter().map(|bit| rule(vec![has(*bit)])).collect()
+    };
+    let mut rules: Rules = [
+        (libc::SYS_fchmod, lets_in(1)),
+        (libc::SYS_fchmodat, lets_in(2)),
+        (SYS_FCHMODAT2, lets_in(2)),
+    ]
+    .into();
+    #[cfg(target_arch = "x86_64")]
+    rules.insert(libc::SYS_chmod, lets_in(1));
+    rules
+}
+
+fn attributes(allowed: Allowed) -> Rules {
+    let calls = ATTRIBUTES.iter().filter(|_| !allowed.own_numbers);
+    calls.map(|call| (*call, Vec::new())).collect()
 }
 
 /// What changes how other processes run, by their numbers.

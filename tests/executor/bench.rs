@@ -111,6 +111,7 @@ impl Bench {
             "absent": {"argv": ["rocco-no-such-program"]},
             "fills": {"argv": ["sh", "-c", "head -c 30000000 /dev/zero > $HOME/big; sleep 60"]},
             "module": {"argv": ["python3", "-m", "unittest"]},
+            "makes": {"argv": ["make", "check"], "counts": "nothing"},
             "linked": {"argv": ["sh", "tests/t.sh"]},
             "touchy": {"argv": [gate, "holds", "a.txt", ""], "files": ["src"]},
         });

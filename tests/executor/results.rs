@@ -286,3 +286,25 @@ fn files_in_the_directory_of_a_submodule_are_not_lost_without_a_word() {
         assert!(!taken, "{goal}: {record}");
     }
 }
+
+/// A file or a directory with the name of a target had make do nothing, and the gate passed.
+#[test]
+fn what_make_takes_for_made_is_told_or_fails() {
+    let bench = Bench::new("made");
+    fs::write(bench.repo.join("Makefile"), "check: unit\n\tfalse\n").unwrap();
+    fs::create_dir(bench.repo.join("old")).unwrap();
+    fs::write(bench.repo.join("old/x"), "").unwrap();
+    git(&bench.repo, &["add", "."]);
+    git(&bench.repo, &["commit", "-q", "-m", "make"]);
+    let mut strict = bench.child(&["--strict-gates"]);
+    for (goal, code) in [
+        ("write check x", "gate_touched"),
+        ("write unit/keep x", "gate_touched"),
+        ("write old/new/keep x", "gate_failed"),
+        ("write src/unit x", "gate_failed"),
+    ] {
+        let wanted = json!({"acceptance": ["gate:makes"]});
+        let record = strict.done(task_with(&bench.repo, goal, wanted));
+        assert_eq!(record["error"]["code"], code, "{goal}: {record}");
+    }
+}

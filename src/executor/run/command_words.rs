@@ -26,7 +26,11 @@ impl Named {
     pub fn by(word: &str) -> Option<Self> {
         match word.contains(['*', '?', '[', '{', UNKNOWN]) {
             true => PathGlob::of_argument(word).map(Self::Glob),
-            false => FoldedPath::of_argument(word).map(Self::Path),
+            false => match FoldedPath::of_argument(word) {
+                // A command that changes its directory comes back by it.
+                None if word.starts_with("../") => PathGlob::of_argument(word).map(Self::Glob),
+                path => path.map(Self::Path),
+            },
         }
     }
 }

@@ -18,13 +18,14 @@ struct ProgramInputs {
 const INPUTS: &[ProgramInputs] = &[
     ProgramInputs {
         programs: "\
-            python pypy pytest py.test tox nox uv uvx poetry pdm hatch pipenv coverage \
-            nosetests ruff mypy flake8 pylint",
+            python pypy pytest pytest- py.test py.test- tox nox uv uvx poetry pdm hatch pipenv \
+            coverage nosetests nose green ward rye behave invoke doit ruff mypy flake8 pylint",
         files: "\
             conftest.py pytest.ini .pytest.ini pytest.toml .pytest.toml tox.ini tox.toml \
             setup.cfg setup.py pyproject.toml noxfile.py sitecustomize.py usercustomize.py \
             *.pth pyvenv.cfg .coveragerc uv.toml ruff.toml .ruff.toml mypy.ini .mypy.ini \
-            .flake8 .pylintrc pylintrc",
+            .flake8 .pylintrc pylintrc *.pyc *.pyo __pycache__ *.dist-info *.egg-info .noserc \
+            nose.cfg uv.lock environment.py dodo.py tasks.py",
     },
     ProgramInputs {
         programs: "make gmake bmake mingw32-make",
@@ -81,6 +82,25 @@ const INPUTS: &[ProgramInputs] = &[
             package.swift build.zig build.zig.zon build.sbt /project",
     },
     ProgramInputs {
+        programs: "scons waf ant lein clj rebar stack cabal nix nix-shell docker earthly mise trunk",
+        files: "\
+            sconstruct sconscript wscript build.xml project.clj deps.edn rebar.config stack.yaml \
+            cabal.project* *.cabal default.nix shell.nix flake.nix dockerfile* compose*.y* \
+            docker-compose* earthfile mise.toml .mise* .trunk",
+    },
+    ProgramInputs {
+        programs: "shellcheck golangci-lint yamllint prettier black nx turbo lerna gulp grunt ng tap",
+        files: "\
+            .shellcheckrc .golangci.* .yamllint* .prettierrc* .prettierignore pyproject.toml \
+            nx.json turbo.json lerna.json gulpfile* gruntfile* angular.json .taprc",
+    },
+    ProgramInputs {
+        programs: "gdb ghci rscript octave julia nim dart flutter valgrind",
+        files: "\
+            .gdbinit .ghci .rprofile .octaverc project.toml manifest.toml nim.cfg *.nims \
+            dart_test.yaml pubspec.yaml .valgrindrc",
+    },
+    ProgramInputs {
         programs: "git pre-commit lefthook",
         files: ".gitattributes .gitignore .pre-commit-config.yaml lefthook.* .lefthook.*",
     },
@@ -88,7 +108,10 @@ const INPUTS: &[ProgramInputs] = &[
 
 /// Programs that run modules of Python's, which are looked for where they start, or beside the
 /// script that they start with.
-const PYTHON: &str = "python pypy pytest py.test coverage nosetests";
+const PYTHON: &str = "python pypy pytest pytest- py.test py.test- coverage nosetests nose";
+
+/// Programs that take a file for what a target of the same name makes, and then make nothing.
+const MAKES_FILES: &str = "make gmake bmake";
 
 /// Modules that such a program loads from the root before it looks where they really are: Python's
 /// own (sys.stdlib_module_names), and those of its test runners.
@@ -123,6 +146,8 @@ pub struct GateInputs<'g> {
     named: Vec<FoldedPath>,
     globs: Vec<PathGlob>,
     patterns: Vec<&'static str>,
+    /// A file of a target's name is taken for what the target makes.
+    makes_files: bool,
     /// Where the modules of Python's are looked for first.
     module_dirs: Vec<FoldedPath>,
 }
@@ -159,6 +184,7 @@ impl<'g> GateInputs<'g> {
             patterns: inputs.flat_map(|inputs| inputs.files.split(' ')).collect(),
             named,
             globs,
+            makes_files: runs(MAKES_FILES),
             module_dirs,
         }
     }
@@ -169,6 +195,17 @@ impl<'g> GateInputs<'g> {
         let mut names = change.names();
         names.any(|name| self.has(name) || holds_attributes(name))
             || !change.is_file() && self.is_below(&change.path)
+            || self.makes_files && self.may_be_made(change)
+    }
+
+    /// Whether a new file or directory may be one that a target makes: it lies where a makefile
+    /// may, and has no ending, as names of targets have none.
+    fn may_be_made(&self, change: &FileChange) -> bool {
+        let new = change.new_dir.as_deref().unwrap_or(&change.path);
+        let name = new.rsplit('/').next().unwrap_or_default();
+        let dir = FoldedPath::new(new).parent();
+        let is_beside = dir.is_root() || self.named.contains(&dir);
+        change.status == "A" && !name.contains('.') && is_beside
     }
 
     /// Whether something of it lies below a path, which is no directory any more.
@@ -187,6 +224,9 @@ impl<'g> GateInputs<'g> {
         let folded = FoldedPath::new(path);
         scope::covers(self.files, path)
             || self.named.iter().any(|named| folded.lies_in(named))
+            || folded
+                .without_ending()
+                .is_some_and(|path| self.named.contains(&path))
             || self.globs.iter().any(|glob| glob.covers(&folded))
             || self
                 .patterns
@@ -285,6 +325,10 @@ mod tests {
             ),
             (&["sh", "ru*.sh"], "run.sh", true),
             (&["make", "-fci/x.mak"], "ci/x.mak", true),
+            (&["sh", "-c", "cd sub; sh ../ci/run.sh"], "ci/run.sh", true),
+            (&["sh", "-c", "A=run;sh $A.sh"], "run.sh", true),
+            (&["node", "scripts/t"], "scripts/t.js", true),
+            (&["python3", "-m", "unittest"], "unittest.md", false),
             (&["prove", "-Ilib", "t/a.t"], "lib/a.pm", false),
             (&["python3", "-m", "sub.x.check"], "sub/__init__.py", true),
             (&["python3", "-m", "sub.x.check"], "sub.py", true),
@@ -324,6 +368,17 @@ mod tests {
             (&["uv", "run", "pytest"], "tests/conftest.py", true),
             (&["pytest"], "pyproject.toml", true),
             (&["pytest"], "src/a.py", false),
+            (
+                &["python3", "main.py"],
+                "lib/__pycache__/a.cpython-311.pyc",
+                true,
+            ),
+            (
+                &["python3", "-m", "pytest"],
+                "x-1.0.dist-info/entry_points.txt",
+                true,
+            ),
+            (&["pytest-3"], "conftest.py", true),
             (&["cargo", "test"], "crates/x/build.rs", true),
             (&["cargo", "test"], ".cargo/config.toml", true),
             (&["cargo", "test"], "src/lib.rs", false),

@@ -38,6 +38,8 @@ pub struct ResultTree {
     links: Vec<TreeLink>,
     /// Those that the task has removed or changed, as they were.
     links_before: Vec<TreeLink>,
+    /// Directories above what the task has added that were not there.
+    new_dirs: HashSet<String>,
     /// Its submodules that the task has not changed.
     modules: Vec<String>,
     /// Its directories that git takes for repositories.
@@ -66,6 +68,13 @@ pub struct LinksOut {
 }
 
 impl ResultTree {
+    /// The uppermost directory above a path that was not there.
+    pub fn new_dir(&self, path: &str) -> Option<String> {
+        let mut dirs = dirs_above(path);
+        dirs.find(|dir| self.new_dirs.contains(*dir))
+            .map(str::to_owned)
+    }
+
     /// Other names of a changed path, by which the links that were there lead to it.
     pub fn names_of_base(&self) -> LinkNames<'_> {
         let kept = self.links.iter().filter(|link| !link.is_changed);
@@ -206,6 +215,7 @@ impl Git<'_> {
         tree.is_cut = output.is_cut;
         let changes = result.changes.iter();
         let changed: HashSet<&str> = changes.map(|change| change.path.as_str()).collect();
+        let mut new_dirs = NewDirs::of(result.changes);
         let mut git_dirs = GitDirs::default();
         for entry in terminated(&output.stdout) {
             let Some((words, path)) = memchr::memchr(b'\t', entry).map(|at| entry.split_at(at))
@@ -219,9 +229,12 @@ impl Git<'_> {
                 .next()
                 .filter(|mode| [LINK_MODE, MODULE_MODE].contains(mode));
             let path = name_of(&path[1..]);
+            if changed.contains(path.as_str()) {
+                continue;
+            }
+            new_dirs.see_old(&path);
             match mode {
                 None => {}
-                Some(_) if changed.contains(path.as_str()) => {}
                 Some(MODULE_MODE) => tree.modules.push(path),
                 Some(_) => {
                     let object = words.nth(1).unwrap_or_default();
@@ -229,6 +242,7 @@ impl Git<'_> {
                 }
             }
         }
+        tree.new_dirs = new_dirs.0.into_iter().map(str::to_owned).collect();
         tree.repositories = git_dirs.found();
         Ok(())
     }
@@ -261,6 +275,33 @@ impl TreeLink {
             target: None,
         }
     }
+}
+
+/// The directories above what a task has added, as long as nothing is seen in them that was there.
+struct NewDirs<'c>(HashSet<&'c str>);
+
+impl<'c> NewDirs<'c> {
+    fn of(changes: &'c [FileChange]) -> Self {
+        let is_added = |change: &&FileChange| change.status == "A";
+        let added = changes.iter().filter(is_added);
+        let mut dirs = Self(added.flat_map(|change| dirs_above(&change.path)).collect());
+        let others = changes.iter().filter(|change| !is_added(change));
+        others.for_each(|change| dirs.see_old(&change.path));
+        dirs
+    }
+
+    fn see_old(&mut self, path: &str) {
+        if !self.0.is_empty() {
+            for dir in dirs_above(path) {
+                self.0.remove(dir);
+            }
+        }
+    }
+}
+
+/// The directories above a path, the uppermost first.
+fn dirs_above(path: &str) -> impl Iterator<Item = &str> {
+    path.match_indices('/').map(|(at, _)| &path[..at])
 }
 
 /// Which links lead out. What is beyond a bound is not known to stay inside.

@@ -593,6 +593,7 @@ fn name_by_links(
     let names = tree.names_of_base();
     for change in changes {
         change.other_names = names.of(&change.path);
+        change.new_dir = tree.new_dir(&change.path);
     }
     Ok(tree)
 }

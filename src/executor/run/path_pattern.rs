@@ -8,7 +8,7 @@ use crate::executor::run::command_words::UNKNOWN;
 use crate::executor_protocol::sanitize::cannot_be_seen;
 
 /// A path as every file system may see it.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct FoldedPath(Vec<String>);
 
 impl FoldedPath {
@@ -50,6 +50,14 @@ impl FoldedPath {
     /// The directory that holds the path.
     pub fn parent(&self) -> Self {
         Self(self.0[..self.0.len() - 1].to_vec())
+    }
+
+    /// The path of a file in a directory without the ending of its name, which some programs add.
+    pub fn without_ending(&self) -> Option<Self> {
+        let (name, dirs) = self.0.split_last()?;
+        let (stem, _) = name.rsplit_once('.')?;
+        let is_inner = !dirs.is_empty() && !stem.is_empty();
+        is_inner.then(|| Self([dirs, &[stem.to_owned()]].concat()))
     }
 
     /// The directory that holds everything.

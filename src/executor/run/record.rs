@@ -412,6 +412,7 @@ mod tests {
             before: TreeEntry::default(),
             after: TreeEntry::default(),
             other_names: Vec::new(),
+            new_dir: None,
         })
     }
 
@@ -476,6 +477,7 @@ mod tests {
             before: TreeEntry::default(),
             after: TreeEntry::default(),
             other_names: Vec::new(),
+            new_dir: None,
         };
         Findings {
             changes: paths.iter().map(change).collect(),
@@ -595,6 +597,7 @@ mod tests {
                 before: TreeEntry::default(),
                 after: TreeEntry::default(),
                 other_names: Vec::new(),
+                new_dir: None,
             };
             let findings = Findings {
                 gates: vec![gate; GATES_MAX],
@@ -668,6 +671,7 @@ mod tests {
             before: TreeEntry::default(),
             after: TreeEntry::default(),
             other_names: Vec::new(),
+            new_dir: None,
         };
         let findings = Findings {
             changes: paths.iter().map(change).collect(),

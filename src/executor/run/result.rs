@@ -26,6 +26,8 @@ pub struct FileChange {
     pub after: TreeEntry,
     /// Other names of the path, by which links that were there lead to it.
     pub other_names: Vec<String>,
+    /// The uppermost directory above it that was not there.
+    pub new_dir: Option<String>,
 }
 
 impl FileChange {
@@ -88,6 +90,7 @@ impl Git<'_> {
                 before: entry(0),
                 after: entry(1),
                 other_names: Vec::new(),
+                new_dir: None,
             }
         });
         Ok(changes.collect())

@@ -92,7 +92,7 @@ const OPENERS: &[Opener] = &[
     },
     Opener {
         who: "every start of Python",
-        files: "sitecustomize.py usercustomize.py *.pth pyvenv.cfg",
+        files: "sitecustomize.py usercustomize.py *.pth pyvenv.cfg __pycache__ *.pyc *.pyo",
     },
     Opener {
         who: "debuggers and interpreters",

@@ -298,6 +298,7 @@ mod tests {
             before: TreeEntry::default(),
             after: TreeEntry::default(),
             other_names: Vec::new(),
+            new_dir: None,
         }
     }
 

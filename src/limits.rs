@@ -484,6 +484,11 @@ pub const TASK_FILE_MIB: u64 = 8 << 10;
 /// MiB: twice the longest file, and more than most builds leave.
 pub const TASK_DISK_MIB: u64 = 16 << 10;
 
+/// What the files that a task adds or changes may hold together, unless the operator says
+/// otherwise, in MiB: each gate has a copy of them, and their difference to the base is kept as a
+/// text.
+pub const TASK_RESULT_MIB: u64 = 256;
+
 /// What has to be free on the file system of the state directory unless the operator says
 /// otherwise, in MiB, or no program of a task runs: what the rest of a desktop gets by with for a
 /// while.
@@ -567,7 +572,7 @@ const _: () = {
     assert!(FLUSH_SIGNAL_MS < FLUSH_STALL_MS && FLUSH_STALL_MS < FLUSH_TOTAL_MS);
     assert!(FLUSH_RETRY_MS < FLUSH_STALL_MS);
     assert!(10 * TASK_DISK_STEP_MS <= TASK_TICK_MS && TASK_TICK_MS < TASK_DISK_REST_MS);
-    assert!(TASK_FILE_MIB <= TASK_DISK_MIB);
+    assert!(TASK_FILE_MIB <= TASK_DISK_MIB && TASK_RESULT_MIB <= TASK_DISK_MIB);
     assert!(READ_BYTES_MAX <= EXECUTOR_RING_BYTES - EXECUTOR_LINE_BYTES_MAX);
     assert!(EXECUTOR_LINE_BYTES_MAX < FRAME_BYTES_MAX);
     assert!(DEFERRED_MAX * EXECUTOR_SHORT_LINE_BYTES_MAX <= EXECUTOR_SHORT_LINES_RESERVE_BYTES);

@@ -19,8 +19,9 @@ use crate::executor::walls::entry;
 use crate::executor::walls::standing::{Walls, WallsWanted};
 use crate::limits::{
     TASK_COUNT_MAX, TASK_DEADLINE_S, TASK_DISK_FREE_MIB, TASK_DISK_MIB, TASK_FILE_MIB,
-    TASK_MEMORY_MIB, TASK_MIB_MAX, TASK_OPEN_FILES, TASK_PROCESSES, TASK_SILENCE_S,
-    TASK_TIMEOUT_S_MAX, TASKS_QUEUED, TASKS_QUEUED_MAX, TASKS_RUNNING, TASKS_RUNNING_MAX,
+    TASK_MEMORY_MIB, TASK_MIB_MAX, TASK_OPEN_FILES, TASK_PROCESSES, TASK_RESULT_MIB,
+    TASK_SILENCE_S, TASK_TIMEOUT_S_MAX, TASKS_QUEUED, TASKS_QUEUED_MAX, TASKS_RUNNING,
+    TASKS_RUNNING_MAX,
 };
 
 use super::commands;
@@ -105,7 +106,7 @@ pub(super) fn command() -> Command {
 }
 
 /// The options for what stands around the programs of a task.
-fn walls() -> [Arg; 11] {
+fn walls() -> [Arg; 12] {
     let mib = |name, default| number(name, "MIB", default, TASK_MIB_MAX);
     let count = |name, default| number(name, "N", default, TASK_COUNT_MAX);
     [
@@ -140,6 +141,8 @@ fn walls() -> [Arg; 11] {
         count("open-files", TASK_OPEN_FILES).help("files that one process may have open"),
         mib("file-size", TASK_FILE_MIB).help("the length of one file"),
         mib("disk", TASK_DISK_MIB).help("what all files of a task may take on the disk"),
+        mib("result-size", TASK_RESULT_MIB)
+            .help("what the files that a task adds or changes may hold together"),
         mib("disk-free", TASK_DISK_FREE_MIB).help(
             "what has to be free on the file system of the state directory, or no program of a \
              task runs",
@@ -221,6 +224,7 @@ fn config(matches: &ArgMatches) -> Result<ExecutorConfig, String> {
             task_bytes_max: number("disk") << 20,
             free_bytes_min: number("disk-free") << 20,
         },
+        result_bytes_max: number("result-size") << 20,
         strict_scope: matches.get_flag("strict-scope"),
         refuse_surprises: matches.get_flag("refuse-surprises"),
         strict_gates: matches.get_flag("strict-gates"),

@@ -45,6 +45,8 @@ pub struct ExecutorConfig {
     pub program_bounds: Bounds,
     /// What a task may take of the disk, and what it has to leave.
     pub disk_bounds: DiskBounds,
+    /// What the files that a task adds or changes may hold together.
+    pub result_bytes_max: u64,
     /// Whether a change outside of the declared scope is a failure.
     pub strict_scope: bool,
     /// Whether a change of what is run by somebody who only opens it is a failure.

@@ -38,6 +38,35 @@ fn a_task_that_fills_the_disk_is_ended_and_its_files_are_removed() {
     executor.close();
 }
 
+/// A patch of 1 GB was made of a file of 20 MB with fifty names, and each gate had them in full.
+#[test]
+fn a_result_that_holds_too_much_is_not_written() {
+    let bench = Bench::new("result-size");
+    let mut executor = bench.child(&["--result-size", "3"]);
+    let text = "sh head -c 1000000 /dev/zero | tr '\\0' x > text";
+    for (goal, code) in [
+        (format!("{text}; ln text b"), None),
+        (
+            format!("{text}; ln text b; ln text c; ln text d"),
+            Some("result_exceeded"),
+        ),
+        ("sh truncate -s 4M sparse".into(), Some("result_exceeded")),
+    ] {
+        let id = executor.start(&bench.repo, &goal);
+        let record = executor.record(&id);
+        assert_eq!(record["error"]["code"].as_str(), code, "{goal}: {record}");
+        let patch = bench.task_dir(&id).join("diff.patch");
+        assert_eq!(patch.exists(), code.is_none(), "{goal}");
+        assert_eq!(bench.task_dir(&id).join("work").exists(), code.is_some());
+        assert_eq!(
+            record["head_commit"].is_string(),
+            code.is_none(),
+            "{record}"
+        );
+    }
+    executor.close();
+}
+
 #[test]
 fn what_takes_no_block_counts_for_nothing() {
     let bench = Bench::new("sparse");

@@ -141,7 +141,9 @@ impl<'s> Job<'s> {
         // What an agent did that ran out of time is collected all the same.
         let collected = self.collect();
         self.is_lost = collected.is_err();
-        if let Err(what) = collected {
+        if let Err(what) = collected
+            && self.findings.fault.is_none()
+        {
             self.fail("result_failed", what);
         }
         self.note_touched_gates();
@@ -403,6 +405,20 @@ impl<'s> Job<'s> {
         self.findings.warnings.extend(told.into_iter().flatten());
     }
 
+    /// Fails a task whose files hold more than they may.
+    fn bound_result(&mut self, bytes: u64) -> Result<(), String> {
+        let bytes_max = self.daemon.policy.config.result_bytes_max;
+        if bytes <= bytes_max {
+            return Ok(());
+        }
+        let what = format!(
+            "the files that the task has added or changed hold {bytes} bytes, and may hold \
+             {bytes_max} (--result-size)"
+        );
+        self.fail("result_exceeded", what.clone());
+        Err(what)
+    }
+
     /// Makes a commit of the files, finds out what it changes, and delivers it last.
     fn take_in(
         &mut self,
@@ -421,6 +437,7 @@ impl<'s> Job<'s> {
             true => None,
             false => Some(git.changes(own, &task.origin, &end)?),
         };
+        self.bound_result(git.bytes_of(own, &changes)?)?;
         let judged = with_earlier.as_mut().unwrap_or(&mut changes);
         let tree = name_by_links(git, own, &end, judged)?;
         self.filled_modules = tree.filled_modules(work, &self.nested);

@@ -37,6 +37,11 @@ impl FileChange {
         std::iter::once(self.path.as_str()).chain(others)
     }
 
+    /// Whether it has a blob now, as a file and a link have.
+    fn is_in_a_blob(&self) -> bool {
+        self.status != "D" && self.after.mode != MODULE_MODE
+    }
+
     /// Whether it is a file now, or nothing; a link or a submodule otherwise.
     pub fn is_file(&self) -> bool {
         !matches!(self.after.mode.as_str(), LINK_MODE | MODULE_MODE)
@@ -94,6 +99,25 @@ impl Git<'_> {
             }
         });
         Ok(changes.collect())
+    }
+
+    /// What the files hold that a change adds or alters, each by its own path.
+    pub fn bytes_of(&self, git_dir: &Path, changes: &[FileChange]) -> Result<u64, String> {
+        let said = |error: std::io::Error| error.to_string();
+        let of_files = changes.iter().filter(|change| change.is_in_a_blob());
+        let wanted: String = of_files
+            .map(|change| format!("{}\n", change.after.object))
+            .collect();
+        let list = git_dir.join("result.blobs");
+        fs::write(&list, wanted).map_err(said)?;
+        let mut command = self.command(git_dir, git_dir);
+        command.args(["cat-file", "--batch-check=%(objectsize)"]);
+        command.stdin(File::open(&list).map_err(said)?);
+        let sizes = self.run(command)?;
+        let sizes = String::from_utf8_lossy(&sizes);
+        let sizes: Result<Vec<u64>, _> = sizes.lines().map(str::parse).collect();
+        let sizes = sizes.map_err(|_| "git cat-file named no size of a file".to_owned())?;
+        Ok(sizes.into_iter().fold(0, u64::saturating_add))
     }
 
     /// How much differs between two commits.

@@ -433,6 +433,10 @@ pub const GIT_TIMEOUT_S: u64 = 120;
 pub const TASK_COLLECT_S_MIN: u64 = 5;
 const _: () = assert!(TASK_COLLECT_S_MIN < GIT_TIMEOUT_S);
 
+/// The memory that each process of a command of the executor's own may claim, in MiB: git reads
+/// some files whole, whatever their length, and compares files of half a GiB at most.
+pub const COMMAND_MEMORY_MIB: u64 = 2 << 10;
+
 /// The output of a git command that is read. A diff goes to a file instead.
 pub const GIT_OUTPUT_BYTES_MAX: usize = 16 << 20;
 

@@ -23,6 +23,8 @@ pub struct CommandBounds<'a> {
     pub until: Instant,
     /// How much of its output is taken. The rest is read, and let go.
     pub bytes_max: usize,
+    /// How much memory each of its processes may claim for itself.
+    pub memory_bytes_max: u64,
     /// Whether its result is no longer wanted. It is asked every few milliseconds.
     pub is_stopped: &'a dyn Fn() -> bool,
 }
@@ -32,6 +34,7 @@ impl fmt::Debug for CommandBounds<'_> {
         f.debug_struct("CommandBounds")
             .field("until", &self.until)
             .field("bytes_max", &self.bytes_max)
+            .field("memory_bytes_max", &self.memory_bytes_max)
             .finish_non_exhaustive()
     }
 }
@@ -87,7 +90,8 @@ pub fn output(
     }
     command.process_group(0).stderr(Stdio::piped());
     let mut child = process::spawn(command).map_err(CommandError::System)?;
-    match Printed::new(&mut child) {
+    let memory = process::bound_memory(&child, bounds.memory_bytes_max);
+    match memory.and_then(|()| Printed::new(&mut child)) {
         Ok(mut printed) => {
             let ended = watch(&mut child, &mut printed, bounds);
             finish(child, printed, bounds.bytes_max, ended)
@@ -262,11 +266,13 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::limits::COMMAND_MEMORY_MIB;
 
     fn bounds(limit_ms: u64, bytes_max: usize) -> CommandBounds<'static> {
         CommandBounds {
             until: Instant::now() + Duration::from_millis(limit_ms),
             bytes_max,
+            memory_bytes_max: COMMAND_MEMORY_MIB << 20,
             is_stopped: &|| false,
         }
     }
@@ -316,6 +322,20 @@ mod tests {
             let timed_out = matches!(outcome, Err(CommandError::TimedOut));
             assert!(timed_out, "{script}: {outcome:?}");
         }
+    }
+
+    /// Git read a file of the agent's whole, of any length that takes no block on the disk.
+    #[test]
+    fn the_memory_of_a_command_is_bounded() {
+        let bounds = CommandBounds {
+            memory_bytes_max: 64 << 20,
+            ..bounds(60_000, 1024)
+        };
+        let script = "sleep 0.1; exec python3 -c 'bytearray(100 << 20); print(\"claimed\")'";
+        let output = output(&mut shell(script), &bounds).unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && output.stdout.is_empty());
+        assert!(said.contains("MemoryError"), "{said}");
     }
 
     #[test]

@@ -23,11 +23,17 @@ pub struct DiskBounds {
 impl DiskBounds {
     /// Whether too little is free where a directory lies. What the system does not tell is enough.
     pub fn is_full(self, dir: &Path) -> bool {
+        self.is_too_full_for(dir, 0)
+    }
+
+    /// Whether too little were free where a directory lies, if so many bytes were written there.
+    pub fn is_too_full_for(self, dir: &Path, bytes: u64) -> bool {
         let found = rustix::fs::statvfs(dir);
         found.is_ok_and(|found| {
             let free = u128::from(found.f_bavail) * u128::from(found.f_frsize);
+            let wanted = u128::from(self.free_bytes_min) + u128::from(bytes);
             // A file system that has no size at all has no bound either.
-            let is_full = found.f_blocks > 0 && free < u128::from(self.free_bytes_min);
+            let is_full = found.f_blocks > 0 && free < wanted;
             is_full || lacks_files(found.f_files, found.f_favail)
         })
     }
@@ -137,6 +143,12 @@ mod tests {
         assert_eq!(watch(MIB / 2, 0).look(now), Some(StopReason::Disk));
         let full = Some(StopReason::DiskFull);
         assert_eq!(watch(2 * MIB, u64::MAX).look(now), full);
+        let small = DiskBounds {
+            task_bytes_max: 0,
+            free_bytes_min: 0,
+        };
+        assert!(!small.is_too_full_for(folder.path(), 1));
+        assert!(small.is_too_full_for(folder.path(), u64::MAX));
         assert_eq!(watch(2 * MIB, 0).look_at_the_end(|| true), None);
         let exceeded = Some(StopReason::Disk);
         assert_eq!(watch(MIB / 2, 0).look_at_the_end(|| true), exceeded);

@@ -14,7 +14,7 @@ use crate::executor::run::command::{self, CommandBounds, CommandOutput};
 use crate::executor::run::repo::{AllowedPlaces, Repo, RepoPlace, RepoRefused};
 use crate::executor::run::repo_settings::Settings;
 use crate::executor::store::plain_file::open_plain;
-use crate::limits::{GIT_OUTPUT_BYTES_MAX, GIT_TIMEOUT_S};
+use crate::limits::{COMMAND_MEMORY_MIB, GIT_OUTPUT_BYTES_MAX, GIT_TIMEOUT_S};
 use crate::task::id::TaskId;
 
 /// Git, told to run nothing that a repository names.
@@ -118,6 +118,7 @@ impl Git<'_> {
         let bounds = CommandBounds {
             until: self.until.map_or(own, |until| until.min(own)),
             bytes_max: GIT_OUTPUT_BYTES_MAX,
+            memory_bytes_max: COMMAND_MEMORY_MIB << 20,
             is_stopped: self.is_stopped,
         };
         match command::output(&mut command, &bounds) {

@@ -419,6 +419,24 @@ impl<'s> Job<'s> {
         Err(what)
     }
 
+    /// Fails a task whose result would leave too little room in the user's repository. The objects
+    /// of a pack take more where each is a file.
+    fn look_for_room(&mut self, repo: &Repo, pack: &Path) -> Result<(), String> {
+        let bytes = std::fs::metadata(pack)
+            .map_err(|error| error.to_string())?
+            .len();
+        let bounds = self.daemon.policy.config.disk_bounds;
+        if !bounds.is_too_full_for(&repo.common().path(), bytes.saturating_mul(2)) {
+            return Ok(());
+        }
+        let what = format!(
+            "too little is free on the file system of the repository for a result of {bytes} \
+             bytes (--disk-free); nothing was written there"
+        );
+        self.fail("disk_full", what.clone());
+        Err(what)
+    }
+
     /// Makes a commit of the files, finds out what it changes, and delivers it last.
     fn take_in(
         &mut self,
@@ -463,6 +481,7 @@ impl<'s> Job<'s> {
         let same_modules = changes.iter().all(|change| change.path != ".gitmodules");
         let pack = own.join("result.pack");
         git.pack(own, &task.base, &head, &pack)?;
+        self.look_for_room(repo, &pack)?;
         git.unpack(repo, &pack, same_modules)?;
         self.deliver(git, repo, &head)?;
         self.findings.result_ref = Some(git::result_ref(task.id));

@@ -9,10 +9,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use rustix::io::retry_on_intr;
+use rustix::io::{Errno, retry_on_intr};
 use rustix::process::{
-    Pid, Signal, WaitOptions, getpid, kill_process, kill_process_group, set_child_subreaper,
-    waitpid,
+    Pid, Resource, Rlimit, Signal, WaitOptions, getpid, kill_process, kill_process_group, prlimit,
+    set_child_subreaper, waitpid,
 };
 
 use crate::event_loop::sys::child::{self, Step};
@@ -32,6 +32,21 @@ pub fn spawn(command: &mut Command) -> io::Result<Child> {
     let child = command.spawn()?;
     own.push(child.id());
     Ok(child)
+}
+
+/// Bounds the memory that a child, and each process that it starts, may claim for itself.
+pub fn bound_memory(child: &Child, bytes_max: u64) -> io::Result<()> {
+    let bound = Rlimit {
+        current: Some(bytes_max),
+        maximum: Some(bytes_max),
+    };
+    match prlimit(Some(Pid::from_child(child)), Resource::Data, bound) {
+        // It has ended already.
+        Ok(_) | Err(Errno::SRCH) => Ok(()),
+        // A lower bound was set on this process.
+        Err(Errno::PERM | Errno::INVAL) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Waits for a child's end, and lets go of it.

@@ -10,6 +10,7 @@ use super::entry;
 use super::view::View;
 use crate::executor::run::command::{self, CommandBounds};
 use crate::executor::store::removal::remove_tree;
+use crate::limits::COMMAND_MEMORY_MIB;
 
 /// How long finding out may take.
 const PROBE: Duration = Duration::from_secs(10);
@@ -117,6 +118,7 @@ fn try_out(walls: Walls, program: &Path) -> Result<(), String> {
     let bounds = CommandBounds {
         until: Instant::now() + PROBE,
         bytes_max: 4096,
+        memory_bytes_max: COMMAND_MEMORY_MIB << 20,
         is_stopped: &|| false,
     };
     let outcome = command::output(&mut command, &bounds);

@@ -29,6 +29,7 @@ use super::store::state_dir::{self, StateLine};
 use super::store::state_writer::LineNumber;
 use super::threads::{self, locked, wait, wait_for};
 use super::walls::cgroup::Cgroups;
+use crate::executor::walls::user_scope;
 use crate::executor_protocol::state::{Outcome, TaskState};
 use crate::limits::{TASK_EXPIRY_MS, TASK_KILL_MS, TASK_TTL_MS, TASK_WRITE_WAIT_MS};
 use crate::task::id::TaskId;
@@ -83,6 +84,7 @@ fn start(config: ExecutorConfig) -> Result<(), (u8, String)> {
     process::keep_descriptors().map_err(system)?;
     // Until here there is nothing that has to be ended in order, and a signal ends all at once.
     let policy = Policy::new(config).map_err(failed)?;
+    user_scope::enter(policy.controllers());
     let signals = EndSignals::block().map_err(system)?;
     let config = &policy.config;
     let state = config.state.clone();

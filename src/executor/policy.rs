@@ -13,7 +13,7 @@ use crate::executor::schedule::queue::QueueBounds;
 use crate::executor::store::journal::Durability;
 use crate::executor::store::plain_file::read_plain;
 use crate::executor::walls::bounds::{Bounds, Reach};
-use crate::executor::walls::cgroup::Cgroups;
+use crate::executor::walls::cgroup::{Cgroups, Controllers};
 use crate::executor::walls::standing::{self, Walls, WallsWanted};
 use crate::executor::walls::view;
 use crate::limits::GATES_FILE_BYTES_MAX;
@@ -155,6 +155,12 @@ impl Policy {
             cgroups,
             program,
         })
+    }
+
+    /// Which resources of a program's processes are bounded together.
+    pub fn controllers(&self) -> Controllers {
+        let groups = self.cgroups.as_ref();
+        groups.map(Cgroups::controllers).unwrap_or_default()
     }
 
     /// How much is taken.

@@ -1,6 +1,7 @@
 //! What a task may use up, and what is said of a task that has used up more.
 
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rocco::internals::executor::walls::cgroup::Cgroups;
@@ -191,6 +192,56 @@ fn what_a_program_leaves_to_its_executor_is_waited_for() {
     let ended = children_that_have_ended(executor.child.id());
     assert_eq!(ended, 0);
     executor.close();
+}
+
+/// What takes the place of systemd-run: it notes its arguments, and does what a test wants.
+fn stand_in_for_systemd(bench: &Bench, then: &str) -> Command {
+    use std::os::unix::fs::PermissionsExt as _;
+    let tools = bench.path("tools");
+    std::fs::create_dir_all(tools.join("systemd/private")).unwrap();
+    let script = format!(
+        "#!/bin/sh\necho \"$*\" >> {}\n{then}\n",
+        bench.show("asked")
+    );
+    std::fs::write(tools.join("systemd-run"), script).unwrap();
+    let executable = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(tools.join("systemd-run"), executable).unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let mut command = bench.command(&[]);
+    command.env("PATH", format!("{}:{path}", tools.display()));
+    command.env("XDG_RUNTIME_DIR", &tools);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    command
+}
+
+#[test]
+fn an_executor_without_control_groups_asks_for_a_scope_and_does_without() {
+    let groups = Cgroups::of_this_process();
+    let has_all = |groups: Cgroups| groups.controllers().memory && groups.controllers().processes;
+    if groups.is_some_and(has_all) {
+        let what = "this process may bound what it starts, and asks for no scope";
+        return crate::support::skip::leave_out("SCOPE", what);
+    }
+    for (then, asked) in [
+        (
+            "while [ \"$1\" != -- ]; do shift; done; shift; exec \"$@\"",
+            2,
+        ),
+        ("echo no bus >&2; exit 1", 1),
+        ("exec sleep 3600", 1),
+    ] {
+        let bench = Bench::new("user-scope");
+        let mut executor = bench.started(&mut stand_in_for_systemd(&bench, then));
+        let goal = format!("sh env > {}\nwrite a.txt new", bench.show("environment"));
+        let record = executor.done(task_with(&bench.repo, &goal, json!({})));
+        assert_eq!(record["outcome"], "succeeded", "{then}: {record}");
+        executor.close();
+        let lines = std::fs::read_to_string(bench.path("asked")).unwrap();
+        assert_eq!(lines.lines().count(), asked, "{then}: {lines}");
+        assert!(lines.contains("--user --scope"), "{lines}");
+        let environment = std::fs::read_to_string(bench.path("environment")).unwrap();
+        assert!(!environment.contains("SCOPE"), "{environment}");
+    }
 }
 
 /// How many children of a process have ended and are not waited for.

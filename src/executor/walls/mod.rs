@@ -4,7 +4,8 @@
 //! in which only what its [`view`] names exists. The inner one is Landlock, which allows the same
 //! view by rules of the kernel, and which also stands where no namespaces can be had. With either
 //! comes a filter of system calls ([`seccomp`]), the loss of all privileges, and [`bounds`], which
-//! hold for all processes of a program together where there is a [`cgroup`].
+//! hold for all processes of a program together where there is a [`cgroup`], for which the executor
+//! asks for a [`user_scope`].
 //!
 //! [`standing`] finds out which walls stand on this machine, [`bubblewrap`] composes the command of
 //! the outer wall, and [`entry`] is the process that puts the inner wall around itself and then
@@ -18,4 +19,5 @@ pub mod entry;
 pub mod landlock;
 pub mod seccomp;
 pub mod standing;
+pub mod user_scope;
 pub mod view;

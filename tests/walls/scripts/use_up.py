@@ -29,15 +29,18 @@ print(len(pids))
 for pid in pids:
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
-end, threads = threading.Event(), 0
+end, threads = threading.Event(), []
 for _ in range(100):
+    thread = threading.Thread(target=end.wait)
     try:
-        threading.Thread(target=end.wait, daemon=True).start()
+        thread.start()
     except RuntimeError:
         break
-    threads += 1
-print(threads)
+    threads.append(thread)
+print(len(threads))
 end.set()
+for thread in threads:
+    thread.join()
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 big = os.open("big", os.O_RDWR | os.O_CREAT)

@@ -29,6 +29,7 @@ use super::store::state_dir::{self, StateLine};
 use super::store::state_writer::LineNumber;
 use super::threads::{self, locked, wait, wait_for};
 use super::walls::cgroup::Cgroups;
+use crate::event_loop::sys::signals;
 use crate::executor::walls::user_scope;
 use crate::executor_protocol::state::{Outcome, TaskState};
 use crate::limits::{TASK_EXPIRY_MS, TASK_KILL_MS, TASK_TTL_MS, TASK_WRITE_WAIT_MS};
@@ -80,6 +81,7 @@ pub fn warn(what: &str) {
 fn start(config: ExecutorConfig) -> Result<(), (u8, String)> {
     let failed = |what: String| (1, what);
     let system = |error: io::Error| (1, error.to_string());
+    signals::keep_ends_of_children().map_err(system)?;
     process::adopt_orphans().map_err(system)?;
     process::keep_descriptors().map_err(system)?;
     // Until here there is nothing that has to be ended in order, and a signal ends all at once.

@@ -98,6 +98,24 @@ fn the_clone_of_an_executor_that_was_killed_is_disarmed_at_once() {
     assert!(work.join("bare/HEAD.disarmed").exists());
 }
 
+/// The system forgot how each child of the executor had ended, and the executor hung at its start.
+#[test]
+fn an_executor_that_was_started_with_sigchld_ignored_works() {
+    let bench = Bench::new("sigchld");
+    let executor = bench.command(&[]);
+    let mut command = std::process::Command::new("python3");
+    let start = "import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); \
+                 os.execv(sys.argv[1], sys.argv[1:])";
+    command.args(["-c", start]).arg(executor.get_program());
+    command.args(executor.get_args()).current_dir(&bench.root);
+    command.stdin(std::process::Stdio::piped());
+    command.stdout(std::process::Stdio::piped());
+    let mut executor = bench.started(&mut command);
+    let id = executor.start(&bench.repo, "write a.txt new");
+    assert_eq!(executor.record(&id)["outcome"], "succeeded");
+    executor.close();
+}
+
 #[test]
 fn a_task_that_was_being_cancelled_is_cancelled() {
     let bench = Bench::new("crash-cancel");

@@ -187,6 +187,16 @@ pub fn is_ignored(signal: Signal) -> io::Result<bool> {
     Ok(exchange(signal, None)?.sa_sigaction == libc::SIG_IGN)
 }
 
+/// Has the ends of children kept until somebody waits for them. Where SIGCHLD is ignored, as a
+/// process may have been started to, the system forgets how they ended.
+///
+/// # Errors
+///
+/// What the system says.
+pub fn keep_ends_of_children() -> io::Result<()> {
+    exchange(Signal::CHILD, Some(&action(libc::SIG_DFL))).map(drop)
+}
+
 extern "C" fn wake(_: libc::c_int) {
     let Some(pipe) = PIPE.get() else { return };
     // SAFETY: `errno_location` and write(2) may be called in a handler, the first gives a pointer

@@ -30,6 +30,7 @@ use super::store::state_writer::LineNumber;
 use super::threads::{self, locked, wait, wait_for};
 use super::walls::cgroup::Cgroups;
 use crate::event_loop::sys::signals;
+use crate::executor::walls::standing::Walls;
 use crate::executor::walls::user_scope;
 use crate::executor_protocol::state::{Outcome, TaskState};
 use crate::limits::{TASK_EXPIRY_MS, TASK_KILL_MS, TASK_TTL_MS, TASK_WRITE_WAIT_MS};
@@ -72,6 +73,10 @@ pub fn run(config: ExecutorConfig) -> ExitCode {
     }
 }
 
+const ROOT_BEHIND_LANDLOCK: &str = "root has started this executor, and Landlock is its only wall, \
+     which does not keep programs of tasks from the modes and times of root's files: give the \
+     executor a user of its own, or install bubblewrap";
+
 /// One line for people.
 pub fn warn(what: &str) {
     // Nobody may be there to read it.
@@ -87,6 +92,9 @@ fn start(config: ExecutorConfig) -> Result<(), (u8, String)> {
     // Until here there is nothing that has to be ended in order, and a signal ends all at once.
     let policy = Policy::new(config).map_err(failed)?;
     user_scope::enter(policy.controllers());
+    if policy.walls == Walls::Landlock && rustix::process::geteuid().is_root() {
+        warn(ROOT_BEHIND_LANDLOCK);
+    }
     let signals = EndSignals::block().map_err(system)?;
     let config = &policy.config;
     let state = config.state.clone();

@@ -36,6 +36,11 @@ use crate::executor_protocol::state::{Outcome, TaskState};
 use crate::limits::{TASK_EXPIRY_MS, TASK_KILL_MS, TASK_TTL_MS, TASK_WRITE_WAIT_MS};
 use crate::task::id::TaskId;
 
+/// What Landlock has no rights for.
+const ROOT_BEHIND_LANDLOCK: &str = "root has started this executor, and Landlock is its only wall, \
+     which does not keep programs of tasks from the modes and times of root's files: give the \
+     executor a user of its own, or install bubblewrap";
+
 /// The exit code when another executor has the state directory.
 const OWNED: u8 = 3;
 
@@ -73,10 +78,6 @@ pub fn run(config: ExecutorConfig) -> ExitCode {
     }
 }
 
-const ROOT_BEHIND_LANDLOCK: &str = "root has started this executor, and Landlock is its only wall, \
-     which does not keep programs of tasks from the modes and times of root's files: give the \
-     executor a user of its own, or install bubblewrap";
-
 /// One line for people.
 pub fn warn(what: &str) {
     // Nobody may be there to read it.
@@ -89,9 +90,12 @@ fn start(config: ExecutorConfig) -> Result<(), (u8, String)> {
     signals::keep_ends_of_children().map_err(system)?;
     process::adopt_orphans().map_err(system)?;
     process::keep_descriptors().map_err(system)?;
+    let cgroups = Cgroups::of_this_process();
+    let controllers = cgroups.as_ref().map(Cgroups::controllers);
+    // Before the walls are tried out, which would be done twice.
+    user_scope::enter(controllers.unwrap_or_default());
     // Until here there is nothing that has to be ended in order, and a signal ends all at once.
-    let policy = Policy::new(config).map_err(failed)?;
-    user_scope::enter(policy.controllers());
+    let policy = Policy::new(config, cgroups).map_err(failed)?;
     if policy.walls == Walls::Landlock && rustix::process::geteuid().is_root() {
         warn(ROOT_BEHIND_LANDLOCK);
     }

@@ -13,7 +13,7 @@ use crate::executor::schedule::queue::QueueBounds;
 use crate::executor::store::journal::Durability;
 use crate::executor::store::plain_file::read_plain;
 use crate::executor::walls::bounds::{Bounds, Reach};
-use crate::executor::walls::cgroup::{Cgroups, Controllers};
+use crate::executor::walls::cgroup::Cgroups;
 use crate::executor::walls::standing::{self, Walls, WallsWanted};
 use crate::executor::walls::view;
 use crate::limits::GATES_FILE_BYTES_MAX;
@@ -93,12 +93,13 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// Reads and resolves all that the command line names.
+    /// Reads and resolves all that the command line names, for an executor that may make these
+    /// control groups.
     ///
     /// # Errors
     ///
     /// What cannot be had, in a sentence.
-    pub fn new(config: ExecutorConfig) -> Result<Self, String> {
+    pub fn new(config: ExecutorConfig, cgroups: Option<Cgroups>) -> Result<Self, String> {
         let allow = allowed(&config.allow)?;
         let mut config = config;
         for (option, paths) in [
@@ -141,7 +142,6 @@ impl Policy {
         let program = program.map_err(|error| format!("this program cannot be found: {error}"))?;
         let walls = standing::find(config.walls, &program)?;
         let limits = Reach::of_limits(walls, rustix::process::geteuid().is_root());
-        let cgroups = Cgroups::of_this_process();
         let controllers = cgroups.as_ref().map(Cgroups::controllers);
         Ok(Self {
             agent,
@@ -155,12 +155,6 @@ impl Policy {
             cgroups,
             program,
         })
-    }
-
-    /// Which resources of a program's processes are bounded together.
-    pub fn controllers(&self) -> Controllers {
-        let groups = self.cgroups.as_ref();
-        groups.map(Cgroups::controllers).unwrap_or_default()
     }
 
     /// How much is taken.

@@ -8,7 +8,7 @@ use std::path::Path;
 use crate::executor::run::git::Git;
 use crate::executor::run::git_dirs::GitDirs;
 use crate::executor::run::link_names::LinkNames;
-use crate::executor::run::links::{FollowedLink, Links, Way};
+use crate::executor::run::links::{FollowedLink, Links, Way, dirs_above};
 use crate::executor::run::listing::shown;
 use crate::executor::run::result::{
     FileChange, LINK_MODE, MODULE_MODE, TreeEntry, blob, name_of, terminated,
@@ -247,18 +247,13 @@ impl Git<'_> {
         Ok(())
     }
 
-    /// The contents of blobs, in their order. All are asked for at once, by a list in a file; none
-    /// stands for one that is beyond the bound of git's output.
+    /// The contents of blobs, in their order. None stands for one that is beyond the bound of git's
+    /// output.
     fn blobs(&self, git_dir: &Path, objects: &[&str]) -> Result<Vec<Option<Vec<u8>>>, String> {
         if objects.is_empty() {
             return Ok(Vec::new());
         }
-        let list = git_dir.join("blobs");
-        let lines = objects.join("\n") + "\n";
-        let listed = fs::write(&list, lines).and_then(|()| fs::File::open(&list));
-        let mut command = self.command(git_dir, git_dir);
-        command.args(["cat-file", "--batch"]);
-        command.stdin(listed.map_err(|error| error.to_string())?);
+        let command = self.cat_file(git_dir, "--batch", objects)?;
         let printed = self.run_cut(command)?.stdout;
         let mut rest = printed.as_slice();
         let blobs = objects.iter().map(|_| blob(&mut rest).map(<[u8]>::to_vec));
@@ -297,11 +292,6 @@ impl<'c> NewDirs<'c> {
             }
         }
     }
-}
-
-/// The directories above a path, the uppermost first.
-fn dirs_above(path: &str) -> impl Iterator<Item = &str> {
-    path.match_indices('/').map(|(at, _)| &path[..at])
 }
 
 /// Which links lead out. What is beyond a bound is not known to stay inside.

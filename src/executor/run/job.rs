@@ -415,8 +415,7 @@ impl<'s> Job<'s> {
             "the files that the task has added or changed hold {bytes} bytes, and may hold \
              {bytes_max} (--result-size)"
         );
-        self.fail("result_exceeded", what.clone());
-        Err(what)
+        self.refuse_result("result_exceeded", what)
     }
 
     /// Fails a task whose result would leave too little room in the user's repository. The objects
@@ -433,7 +432,12 @@ impl<'s> Job<'s> {
             "too little is free on the file system of the repository for a result of {bytes} \
              bytes (--disk-free); nothing was written there"
         );
-        self.fail("disk_full", what.clone());
+        self.refuse_result("disk_full", what)
+    }
+
+    /// Fails a task by a reason of its own, with which its result is collected no further.
+    fn refuse_result(&mut self, code: &'static str, what: String) -> Result<(), String> {
+        self.fail(code, what.clone());
         Err(what)
     }
 

@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::executor::run::links::{FollowedLink, Links};
+use crate::executor::run::links::{FollowedLink, Links, dirs_above};
 use crate::limits::{CHANGE_NAMES_MAX, PATH_BYTES_MAX};
 
 /// The links of a tree, by where they lead.
@@ -37,8 +37,7 @@ impl<'t> LinkNames<'t> {
                 false => add(&mut by_turn, place),
                 true => {
                     add(&mut by_end, place);
-                    let dirs = place.match_indices('/').map(|(at, _)| &place[..at]);
-                    dirs.for_each(|dir| add(&mut by_turn, dir));
+                    dirs_above(place).for_each(|dir| add(&mut by_turn, dir));
                 }
             });
         }

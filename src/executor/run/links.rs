@@ -106,6 +106,11 @@ impl<'t> Links<'t> {
     }
 }
 
+/// The directories above a path, the uppermost first.
+pub fn dirs_above(path: &str) -> impl Iterator<Item = &str> {
+    path.match_indices('/').map(|(at, _)| &path[..at])
+}
+
 /// Whether a name leads to the repository's internals, on any file system.
 fn is_git_dir(name: &str) -> bool {
     let name = FoldedPath::new(name);

@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::Path;
+use std::process::Command;
 
 use crate::executor::run::git::{Git, result_ref};
 use crate::executor::run::repo::Repo;
@@ -103,21 +104,35 @@ impl Git<'_> {
 
     /// What the files hold that a change adds or alters, each by its own path.
     pub fn bytes_of(&self, git_dir: &Path, changes: &[FileChange]) -> Result<u64, String> {
-        let said = |error: std::io::Error| error.to_string();
         let of_files = changes.iter().filter(|change| change.is_in_a_blob());
-        let wanted: String = of_files
-            .map(|change| format!("{}\n", change.after.object))
+        let objects: Vec<&str> = of_files
+            .map(|change| change.after.object.as_str())
             .collect();
-        let list = git_dir.join("result.blobs");
-        fs::write(&list, wanted).map_err(said)?;
-        let mut command = self.command(git_dir, git_dir);
-        command.args(["cat-file", "--batch-check=%(objectsize)"]);
-        command.stdin(File::open(&list).map_err(said)?);
-        let sizes = self.run(command)?;
+        if objects.is_empty() {
+            return Ok(0);
+        }
+        let sizes = self.run(self.cat_file(git_dir, "--batch-check=%(objectsize)", &objects)?)?;
         let sizes = String::from_utf8_lossy(&sizes);
         let sizes: Result<Vec<u64>, _> = sizes.lines().map(str::parse).collect();
         let sizes = sizes.map_err(|_| "git cat-file named no size of a file".to_owned())?;
         Ok(sizes.into_iter().fold(0, u64::saturating_add))
+    }
+
+    /// A command that tells something of objects, in their order. All are asked for at once, by a
+    /// list in a file.
+    pub(super) fn cat_file(
+        &self,
+        git_dir: &Path,
+        what: &str,
+        objects: &[&str],
+    ) -> Result<Command, String> {
+        let list = git_dir.join("objects.asked");
+        let lines = objects.join("\n") + "\n";
+        let listed = fs::write(&list, lines).and_then(|()| File::open(&list));
+        let mut command = self.command(git_dir, git_dir);
+        command.args(["cat-file", what]);
+        command.stdin(listed.map_err(|error| error.to_string())?);
+        Ok(command)
     }
 
     /// How much differs between two commits.

@@ -70,8 +70,8 @@ pub fn main(work: &Path) -> ExitCode {
     if let Ok(1) = io::stdin().read(&mut order) {
         return ExitCode::SUCCESS;
     }
-    // The guard of the agent kills it meanwhile. Most die within a few milliseconds, and what lives
-    // on for longer may have written once more.
+    // The guard of the agent kills it meanwhile, and what has lived on for longer than the first
+    // pause may have written once more.
     for pause_ms in [TASK_SETTLE_MS, TASK_SWEEP_MS] {
         sleep(Duration::from_millis(pause_ms));
         // Nobody is left to be told of a clone that was removed.

@@ -26,7 +26,7 @@ const ASK: [&str; 7] = [
     "--",
 ];
 
-/// How long systemd may take to make a scope. It takes some 20 ms.
+/// How long systemd may take to make a scope.
 const ANSWER: Duration = Duration::from_secs(2);
 
 /// Starts this program anew, as the same process and with the same arguments, in a scope of the

@@ -511,6 +511,14 @@ pub const TASK_MIB_MAX: u64 = 1 << 30;
 /// The highest bound of a count that an operator can set: what Linux has at most.
 pub const TASK_COUNT_MAX: u64 = 1 << 22;
 
+/// Signals that wait for the processes of a program, its timers included. The kernel counts them by
+/// user and lets each have some ten thousand, so that most are left to the user.
+pub const TASK_SIGNALS_MAX: u64 = 4_096;
+
+/// What the POSIX message queues of a program hold. The kernel counts them by user and lets each
+/// have 800 KiB, so that most is left to the user.
+pub const TASK_QUEUES_BYTES_MAX: u64 = 256 << 10;
+
 /// Memory that the processes of a program share under /dev/shm, within the outer wall.
 pub const TASK_SHARED_MEMORY_BYTES_MAX: u64 = 256 << 20;
 

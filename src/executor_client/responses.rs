@@ -599,7 +599,7 @@ fn pages(
             result.formatted("task_id", format_args!("{}", told.task));
             result.string("part", page.part);
             result.string("state", told.state.name());
-            result.formatted("text", format_args!("{}", Sanitized::new(text, usize::MAX)));
+            result.formatted("text", format_args!("{}", Sanitized::file(text)));
             result.unsigned("offset", page.offset);
             match next_offset {
                 Some(next_offset) => result.unsigned("next_offset", next_offset),

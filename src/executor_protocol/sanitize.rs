@@ -20,8 +20,10 @@ pub struct Sanitized<'a> {
 /// What a text is, which decides what of it could deceive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// Prose, a log or a diff: lines and tabs are what they are.
+    /// Prose: lines and tabs are what they are. Names within may be escaped already.
     Text,
+    /// A log or a diff: the same, and the text of an escape differs from an escape.
+    File,
     /// The name of a file or the like, on one line. No two names have the same escapes. A byte that
     /// is no part of UTF-8 is marked in it.
     Name,
@@ -59,6 +61,14 @@ impl<'a> Sanitized<'a> {
         }
     }
 
+    /// A part of a file, such as a log or a diff: nothing in it was escaped before.
+    pub fn file(text: &'a str) -> Self {
+        Self {
+            kind: Kind::File,
+            ..Self::new(text, usize::MAX)
+        }
+    }
+
     /// The start of a name, as it is shown in at most `bytes_max` bytes.
     pub fn name(text: &'a str, bytes_max: usize) -> Self {
         Self {
@@ -83,16 +93,9 @@ impl<'a> Sanitized<'a> {
         std::iter::from_fn(move || {
             let first = rest.chars().next()?;
             let at_an_edge = std::mem::take(&mut is_first) || rest.len() == first.len_utf8();
-            let is_hidden = |character| self.kind.hides(character);
-            let raw_byte = match self.kind {
-                Kind::Name => grammar::raw_byte(rest),
-                Kind::Text => None,
-            };
-            if is_hidden(first) || (at_an_edge && self.kind.hides_at_an_edge(first)) {
-                let (escaped, bytes) = match raw_byte {
-                    Some(byte) => (escape_byte(byte), RAW_BYTE_TEXT_BYTES),
-                    None => (escape(first), first.len_utf8()),
-                };
+            if self.kind.hides(rest, 0, first) || (at_an_edge && self.kind.hides_at_an_edge(first))
+            {
+                let (escaped, bytes) = self.kind.escape(rest, first);
                 rest = &rest[bytes..];
                 left_bytes = match left_bytes.checked_sub(escaped.as_str().len()) {
                     Some(left_bytes) => left_bytes,
@@ -104,7 +107,9 @@ impl<'a> Sanitized<'a> {
                 };
                 return Some(Piece::Escaped(escaped));
             }
-            let end = rest.find(is_hidden).unwrap_or(rest.len());
+            let mut characters = rest.char_indices();
+            let hidden = characters.find(|(at, character)| self.kind.hides(rest, *at, *character));
+            let end = hidden.map_or(rest.len(), |(at, _)| at);
             let end = match self.kind {
                 // The last character of a name is looked at by itself.
                 Kind::Name if end == rest.len() && rest.ends_with(' ') && end > 1 => end - 1,
@@ -126,17 +131,32 @@ impl fmt::Display for Sanitized<'_> {
 }
 
 impl Kind {
-    fn hides(self, character: char) -> bool {
-        match self {
-            Self::Text => !matches!(character, '\n' | '\t') && cannot_be_seen(character),
-            Self::Name => {
-                // A backslash begins an escape, so that it is one itself. Marks that combine make
-                // two spellings of one letter, and other spaces look like the plain one.
-                character == '\\'
-                    || cannot_be_seen(character)
-                    || (character != ' ' && character.is_whitespace())
-                    || matches!(character, '\u{300}'..='\u{36F}')
+    /// Whether the character that stands at a place of a text is shown as an escape.
+    fn hides(self, text: &str, at: usize, character: char) -> bool {
+        match (self, character) {
+            (Self::Text | Self::File, '\n' | '\t') => false,
+            (Self::File, '\\') => may_begin_an_escape(&text[at + 1..]),
+            // It colours the symbol before it. Behind anything else it shows nothing.
+            (Self::Text | Self::File, EMOJI) => {
+                let before = text[..at].chars().next_back();
+                before.is_none_or(|before| before.is_ascii() || before == EMOJI)
             }
+            // A backslash begins an escape, so that it is one itself. Marks that combine make two
+            // spellings of one letter, and other spaces look like the plain one.
+            (Self::Name, '\\' | EMOJI | '\u{300}'..='\u{36F}') => true,
+            (Self::Name, _) if character != ' ' && character.is_whitespace() => true,
+            _ => cannot_be_seen(character),
+        }
+    }
+
+    /// The escape of the first character of a text, and how many bytes it stands for.
+    fn escape(self, text: &str, first: char) -> (InlineString<ESCAPE_BYTES_MAX>, usize) {
+        let bytes = first.len_utf8();
+        match (self, grammar::raw_byte(text)) {
+            (Self::Name, Some(byte)) => (escape_byte(byte), RAW_BYTE_TEXT_BYTES),
+            // Two letters more, and `\\r` of a program in a diff stays what it is.
+            (Self::File, _) if first.is_ascii() => (escape_byte(first as u8), bytes),
+            _ => (escape(first), bytes),
         }
     }
 
@@ -146,11 +166,33 @@ impl Kind {
     }
 }
 
+/// The variation selector 16, which asks for a symbol in colours.
+const EMOJI: char = '\u{FE0F}';
+
+/// Whether what stands behind a backslash makes an escape of a file of it, or is cut before that
+/// can be told.
+fn may_begin_an_escape(behind: &str) -> bool {
+    let digits = |text: &str| text.bytes().take_while(u8::is_ascii_hexdigit).count();
+    match behind.as_bytes() {
+        [] | b"u" => true,
+        [b'x', ..] => digits(&behind[1..]) >= 2.min(behind.len() - 1),
+        [b'u', b'{', ..] => {
+            let count = digits(&behind[2..]);
+            let end = behind.as_bytes().get(2 + count);
+            count <= 6 && matches!(end, None | Some(b'}'))
+        }
+        _ => false,
+    }
+}
+
 /// Whether a character steers a terminal, reorders what stands around it, or shows nothing: the
-/// control and format characters, the separators of lines and paragraphs, and those that Unicode
-/// has ignored by default (Unicode 17, DerivedCoreProperties, Default_Ignorable_Code_Point).
+/// control and format characters, the separators of lines and paragraphs, those that Unicode has
+/// ignored by default (Unicode 17, DerivedCoreProperties, Default_Ignorable_Code_Point), the blank
+/// of Braille, and those that mean nothing by themselves: of private use, or never a character.
 pub fn cannot_be_seen(character: char) -> bool {
+    const NO_CHARACTER: u32 = 0xFFFE;
     character.is_control()
+        || u32::from(character) & NO_CHARACTER == NO_CHARACTER
         || matches!(
             character,
             '\u{AD}'
@@ -167,8 +209,11 @@ pub fn cannot_be_seen(character: char) -> bool {
                 | '\u{200B}'..='\u{200F}'
                 | '\u{2028}'..='\u{202E}'
                 | '\u{2060}'..='\u{206F}'
+                | '\u{2800}'
                 | '\u{3164}'
-                | '\u{FE00}'..='\u{FE0D}'
+                | '\u{E000}'..='\u{F8FF}'
+                | '\u{FDD0}'..='\u{FDEF}'
+                | '\u{FE00}'..='\u{FE0E}'
                 | '\u{FEFF}'
                 | '\u{FFA0}'
                 | '\u{FFF0}'..='\u{FFFB}'
@@ -178,6 +223,7 @@ pub fn cannot_be_seen(character: char) -> bool {
                 | '\u{1BCA0}'..='\u{1BCA3}'
                 | '\u{1D173}'..='\u{1D17A}'
                 | '\u{E0000}'..='\u{E0FFF}'
+                | '\u{F0000}'..
         )
 }
 
@@ -224,8 +270,45 @@ mod tests {
             ("line\u{2028}separator", "line\\u{2028}separator"),
             ("a\\b", "a\\b"),
             ("é€😀 \u{26A0}\u{FE0F}", "é€😀 \u{26A0}\u{FE0F}"),
+            (
+                "a\u{FE0F}\u{26A0}\u{FE0F}\u{FE0F}\u{FE0E}",
+                "a\\u{fe0f}\u{26A0}\u{FE0F}\\u{fe0f}\\u{fe0e}",
+            ),
+            ("a\u{2800}\u{E000}b", "a\\u{2800}\\u{e000}b"),
+            (
+                "\u{FDD0}\u{FFFE}\u{1FFFF}\u{10FFFD}",
+                "\\u{fdd0}\\u{fffe}\\u{1ffff}\\u{10fffd}",
+            ),
         ] {
             assert_eq!(Sanitized::new(text, 99).to_string(), shown, "{text:?}");
+        }
+    }
+
+    /// A reviewer could not tell what steers a terminal from a program's own escape of it.
+    #[test]
+    fn in_a_log_or_a_diff_the_text_of_an_escape_is_not_an_escape() {
+        for (text, shown) in [
+            ("\u{202E}", "\\u{202e}"),
+            ("\\u{202e}", "\\x5cu{202e}"),
+            ("\\u{202E}", "\\x5cu{202E}"),
+            ("\u{1B}", "\\x1b"),
+            ("\\x1b", "\\x5cx1b"),
+            ("\\\\x1b", "\\\\x5cx1b"),
+            ("\\\u{1B}", "\\\\x1b"),
+            ("\\x5cx1b", "\\x5cx5cx1b"),
+            (
+                "a\\r\\n\\d\\u00e9 \\xg\\u{g}\r\n",
+                "a\\r\\n\\d\\u00e9 \\xg\\u{g}\\x0d\n",
+            ),
+            // What follows in the next part of the file could make an escape of it.
+            ("\\", "\\x5c"),
+            ("\\x", "\\x5cx"),
+            ("\\x1", "\\x5cx1"),
+            ("\\u", "\\x5cu"),
+            ("\\u{202", "\\x5cu{202"),
+            ("C:\\users\\xenon", "C:\\users\\xenon"),
+        ] {
+            assert_eq!(Sanitized::file(text).to_string(), shown, "{text:?}");
         }
     }
 
@@ -248,6 +331,12 @@ mod tests {
             "a\\",
             "a\\\\",
             "a\u{FE0F}x",
+            "ax",
+            "\u{26A0}\u{FE0F}",
+            "\u{26A0}",
+            "a\u{2800}",
+            "a\u{E000}",
+            "a\u{FFFE}",
             "a\u{3000}x",
             "a x",
             "a\u{2028}",

@@ -32,7 +32,7 @@ pub(super) fn copy(
             Ok(0) => return Ok(ExitCode::SUCCESS),
             Ok(_) if !format.raw => {
                 let text = String::from_utf8_lossy(&line);
-                write!(out, "{}", Sanitized::new(&text, usize::MAX))?;
+                write!(out, "{}", Sanitized::file(&text))?;
             }
             Ok(_) => out.write_all(&line)?,
             Err(error) => return Ok(unreadable(path, &error)),

@@ -6,11 +6,17 @@ use crate::limits::{LISTED_NAME_BYTES_MAX, LISTED_NAMES_BYTES_MAX};
 
 /// A name as a sentence has it: in quotes where it could be read as anything else.
 pub fn shown(name: &str) -> String {
+    let bytes = name.len();
+    let whole = Sanitized::name(name, usize::MAX).to_string();
     let name = Sanitized::name(name, LISTED_NAME_BYTES_MAX).to_string();
+    let end = match name == whole {
+        true => String::new(),
+        false => format!(" (cut: {bytes} bytes)"),
+    };
     let is_plain = |character: char| !character.is_whitespace() && !",()\"".contains(character);
-    match !name.is_empty() && name.chars().all(is_plain) {
+    match !name.is_empty() && end.is_empty() && name.chars().all(is_plain) {
         true => name,
-        false => format!("\"{}\"", name.replace('"', "\\u{22}")),
+        false => format!("\"{}\"{end}", name.replace('"', "\\u{22}")),
     }
 }
 
@@ -52,6 +58,9 @@ mod tests {
         ] {
             assert_eq!(shown(name), wanted);
         }
+        let long = shown(&"x".repeat(LISTED_NAME_BYTES_MAX + 1));
+        let end = format!("x\" (cut: {} bytes)", LISTED_NAME_BYTES_MAX + 1);
+        assert!(long.ends_with(&end), "{long}");
     }
 
     /// What one long name, or many, left out was not even counted.

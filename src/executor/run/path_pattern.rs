@@ -206,7 +206,7 @@ fn folded_chars(character: char) -> impl Iterator<Item = char> {
 }
 
 fn is_left_out(character: char) -> bool {
-    cannot_be_seen(character) || matches!(character, '\u{FE0E}' | '\u{FE0F}')
+    cannot_be_seen(character) || character == '\u{FE0F}'
 }
 
 fn is_like(name: &str, wanted: &str) -> bool {

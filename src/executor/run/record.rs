@@ -194,11 +194,15 @@ impl Lists {
         });
         let out_of_scope = share(RECORD_SCOPE_BYTES, 2, &|bytes_max| {
             let paths = findings.out_of_scope.iter();
-            let paths = paths.map(|path| composed(|sink| sink.string(&path_start(path))));
+            let paths = paths.map(|path| {
+                let at = || findings.changes.iter().position(|it| it.path == *path);
+                composed(|sink| sink.string(&path_start(path, at)))
+            });
             List::fit(paths, TASK_PATHS_LISTED_MAX, bytes_max)
         });
         let files = share(RECORD_FILES_BYTES, 1, &|bytes_max| {
-            let files = findings.changes.iter().map(file_text);
+            let files = findings.changes.iter().enumerate();
+            let files = files.map(|(at, change)| file_text(change, at));
             List::fit(files, TASK_PATHS_LISTED_MAX, bytes_max)
         });
         let counts = [
@@ -263,10 +267,10 @@ fn gate_text(gate: &GateRun, bytes_max: usize, left_out: &Cell<usize>) -> String
     text(&arguments, encoded_end(&gate.tail, tail_bytes))
 }
 
-fn file_text(change: &FileChange) -> String {
+fn file_text(change: &FileChange, at: usize) -> String {
     composed(|sink| {
         sink.object(|file| {
-            file.string("path", &path_start(&change.path));
+            file.string("path", &path_start(&change.path, || Some(at)));
             file.string(
                 "status",
                 encoded_start(&change.status, RECORD_WORD_BYTES_MAX),
@@ -290,23 +294,26 @@ fn write_ending(object: &mut ObjectWriter<'_>, ending: &Ending, duration_ms: u64
     object.unsigned("duration_ms", duration_ms);
 }
 
-/// The longest start of a path that a record holds. What was cut ends in points, so that it is not
-/// taken for a path, and does not end in a component that means another place.
-fn path_start(path: &str) -> Cow<'_, str> {
-    match encoded_start(path, RECORD_PATH_BYTES_MAX) {
-        whole if whole == path => Cow::Borrowed(whole),
-        _ => {
-            let start = encoded_start(path, RECORD_PATH_BYTES_MAX - CUT.len());
-            // A part of a marked byte is none.
-            let mark = start.rfind(RAW_BYTE_MARK);
-            let cut_mark = mark.filter(|at| at + RAW_BYTE_TEXT_BYTES > start.len());
-            let start = &start[..cut_mark.unwrap_or(start.len())];
-            Cow::Owned(format!("{start}{CUT}"))
-        }
+/// The longest start of a path that a record holds. What was cut says so, which file of the result
+/// it is, counted from 1, and how long its path is: no two paths are the same in a record. A path
+/// that looks as if it had been cut is written in the same way.
+fn path_start(path: &str, at: impl FnOnce() -> Option<usize>) -> Cow<'_, str> {
+    let is_whole = encoded_start(path, RECORD_PATH_BYTES_MAX) == path;
+    if is_whole && !path.contains(CUT) {
+        return Cow::Borrowed(path);
     }
+    let number = at().map_or(0, |at| at + 1);
+    let end = format!("{CUT}{number} of the result, {} bytes)", path.len());
+    let start = encoded_start(path, RECORD_PATH_BYTES_MAX - end.len());
+    // A part of a marked byte is none.
+    let mark = start.rfind(RAW_BYTE_MARK);
+    let cut_mark = mark.filter(|at| at + RAW_BYTE_TEXT_BYTES > start.len());
+    let start = &start[..cut_mark.unwrap_or(start.len())];
+    Cow::Owned(format!("{start}{end}"))
 }
 
-const CUT: &str = "...";
+/// Between the start of a path that was cut and the number of its file.
+const CUT: &str = "...(cut: file ";
 
 /// A string as it stands in a record, cut to so many bytes between its quotes.
 fn string(text: &str, bytes_max: usize) -> String {
@@ -621,16 +628,48 @@ mod tests {
         }
     }
 
+    /// Files with a common start of a KiB had the same name in a record.
+    #[test]
+    fn paths_that_are_cut_are_told_apart() {
+        let start = "d/".repeat(600);
+        let mut paths = vec![
+            format!("{start}a"),
+            format!("{start}b"),
+            format!("{start}b/c"),
+        ];
+        let cut = |paths: &[String]| -> Vec<String> {
+            let numbered = paths.iter().enumerate();
+            let cut = numbered.map(|(at, path)| path_start(path, || Some(at)).into_owned());
+            cut.collect()
+        };
+        // Names that a file may have as well.
+        paths.extend(cut(&paths));
+        paths.push("short".into());
+        let findings = named(Findings::default(), paths.clone());
+        let record = checked(&findings, "m", "/state");
+        let of_files = record["files"].as_array().expect("a list");
+        let files: Vec<_> = of_files.iter().map(|file| &file["path"]).collect();
+        let out_of_scope = record["out_of_scope"].as_array().expect("a list");
+        for (at, path) in out_of_scope.iter().enumerate() {
+            assert_eq!(files[at], path);
+            assert!(!out_of_scope[..at].contains(path), "{path}");
+            let is_cut = format!("{path}").contains(&format!("file {} of the result", at + 1));
+            assert!(is_cut || path == "short", "{path}");
+        }
+        assert_eq!((files.len(), out_of_scope.len()), (7, 7));
+    }
+
     #[test]
     fn a_path_is_not_cut_within_a_byte_that_is_not_utf_8() {
         for start in 0..12 {
             let path = format!("{}{}", "x".repeat(start), "\0ff".repeat(500));
-            let cut = path_start(&path);
+            let cut = path_start(&path, || Some(6));
             assert!(
                 crate::executor_protocol::grammar::is_inner_path(&cut),
                 "{cut:?}"
             );
-            assert!(cut.ends_with("ff..."), "{cut:?}");
+            let end = format!("ff...(cut: file 7 of the result, {} bytes)", path.len());
+            assert!(cut.ends_with(&end), "{cut:?}");
         }
     }
 

@@ -8,6 +8,7 @@ use rustix::process::{Resource, Rlimit, setrlimit};
 
 use super::cgroup::Controllers;
 use super::standing::Walls;
+use crate::limits::{TASK_QUEUES_BYTES_MAX, TASK_SIGNALS_MAX};
 use crate::wire::writer::ObjectWriter;
 
 /// The bounds. None stands for what the system allows.
@@ -66,6 +67,8 @@ impl Bounds {
             (Resource::Nofile, self.open_files),
             (Resource::Fsize, self.file_bytes),
             (Resource::Core, Some(0)),
+            (Resource::Sigpending, Some(TASK_SIGNALS_MAX)),
+            (Resource::Msgqueue, Some(TASK_QUEUES_BYTES_MAX)),
         ];
         for (resource, bound) in bounds {
             if let Some(bound) = bound {

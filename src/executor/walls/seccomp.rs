@@ -71,12 +71,14 @@ const REFUSED: [i64; 47] = [
 ];
 
 /// Answered with ENOSYS, so that programs take the older way. By io_uring and clone3 a program
-/// could do what the filter refuses, since a filter does not see their arguments.
-const ABSENT: [i64; 4] = [
+/// could do what the filter refuses, since a filter does not see their arguments. By openat2 it could
+/// make a file that runs as its owner.
+const ABSENT: [i64; 5] = [
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_enter,
     libc::SYS_io_uring_register,
     libc::SYS_clone3,
+    libc::SYS_openat2,
 ];
 
 /// Answered with ENOSYS where only the inner wall stands: what processes have together beside
@@ -122,9 +124,15 @@ const ATTRIBUTES: [i64; 8] = [
     466,
 ];
 
-/// Bits of a mode that are refused where only the inner wall stands: to run as the owner or as the
-/// group, and to be written by everybody.
-const LETTING_IN: [u64; 3] = [0o4000, 0o2000, 0o0002];
+/// Bits of a mode that are refused: to run as the owner, or as the group. A clone that is kept, and
+/// a directory that a task may write, are the user's own outside of the walls.
+const RUN_AS_OWNER: [u64; 2] = [0o4000, 0o2000];
+
+/// A bit that is refused as well where only the inner wall stands: to be written by everybody.
+const WRITTEN_BY_ALL: u64 = 0o0002;
+
+/// Flags of open(2) by which it makes a file, and so obeys a mode.
+const MAKES_A_FILE: [u64; 2] = [0o100, 0o20_000_000];
 
 /// Namespaces that clone(2) makes.
 const NEW_NAMESPACES: [i32; 7] = [
@@ -232,17 +240,44 @@ fn refused(allowed: Allowed) -> Rules {
     );
     if !allowed.own_numbers {
         rules.extend(of_other_processes());
-        rules.extend(of_modes());
     }
+    rules.extend(of_modes(allowed));
+    rules.extend(of_new_files());
+    rules
+}
+
+/// What makes a file that runs as its owner.
+fn of_new_files() -> Rules {
+    let has = |argument, bit| condition(argument, SeccompCmpOp::MaskedEq(bit), bit);
+    let makes = |mode| RUN_AS_OWNER.map(|bit| rule(vec![has(mode, bit)])).into();
+    let opens = |flags, mode| {
+        let pairs = MAKES_A_FILE
+            .iter()
+            .flat_map(|flag| RUN_AS_OWNER.map(|bit| rule(vec![has(flags, *flag), has(mode, bit)])));
+        pairs.collect()
+    };
+    let mut rules: Rules = [
+        (libc::SYS_openat, opens(2, 3)),
+        (libc::SYS_mknodat, makes(2)),
+    ]
+    .into();
+    #[cfg(target_arch = "x86_64")]
+    rules.extend([
+        (libc::SYS_open, opens(1, 2)),
+        (libc::SYS_creat, makes(1)),
+        (libc::SYS_mknod, makes(1)),
+    ]);
     rules
 }
 
 /// What lets other users into a file, whose ever it is.
-fn of_modes() -> Rules {
+fn of_modes(allowed: Allowed) -> Rules {
     const SYS_FCHMODAT2: i64 = 452;
     let lets_in = |argument| {
         let has = |bit: u64| condition(argument, SeccompCmpOp::MaskedEq(bit), bit);
-        LETTING_IN.iter().map(|bit| rule(vec![has(*bit)])).collect()
+        let by_all = (!allowed.own_numbers).then_some(WRITTEN_BY_ALL);
+        let bits = RUN_AS_OWNER.into_iter().chain(by_all);
+        bits.map(|bit| rule(vec![has(bit)])).collect()
     };
     let mut rules: Rules = [
         (libc::SYS_fchmod, lets_in(1)),

@@ -1,5 +1,6 @@
-"""Uses up processes, threads, memory, the length of a file and open files, each in more than one
-way. Every loop has an end."""
+"""Uses up processes, threads, memory, the length of a file, open files, timers and queues, each in
+more than one way. Every loop has an end."""
+import ctypes
 import mmap
 import os
 import signal
@@ -43,6 +44,24 @@ for thread in threads:
     thread.join()
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+libc = ctypes.CDLL(None)
+
+
+def timers():
+    for _ in range(6000):
+        if libc.timer_create(1, None, ctypes.byref(ctypes.c_void_p())) != 0:
+            raise OSError("no more")
+
+
+def queues():
+    for at in range(6):
+        name = b"/rocco-%d-%d" % (os.getpid(), at)
+        queue = libc.mq_open(name, os.O_CREAT | os.O_RDWR, 0o600, None)
+        libc.mq_unlink(name)
+        if queue < 0:
+            raise OSError("no more")
+
+
 big = os.open("big", os.O_RDWR | os.O_CREAT)
 in_memory = os.memfd_create("big")
 files = []
@@ -53,6 +72,8 @@ for what, way in {
     "room": lambda: os.posix_fallocate(big, 0, 2 << 20),
     "a long file in memory": lambda: os.ftruncate(in_memory, 1 << 40),
     "files": lambda: files.extend(os.open("/dev/null", os.O_RDONLY) for _ in range(100)),
+    "timers": timers,
+    "queues": queues,
     "pipes": lambda: files.extend(os.pipe()[0] for _ in range(100)),
 }.items():
     tells(what, way)

@@ -71,8 +71,8 @@ const REFUSED: [i64; 47] = [
 ];
 
 /// Answered with ENOSYS, so that programs take the older way. By io_uring and clone3 a program
-/// could do what the filter refuses, since a filter does not see their arguments. By openat2 it could
-/// make a file that runs as its owner.
+/// could do what the filter refuses, since a filter does not see their arguments. By openat2 it
+/// could make a file that runs as its owner.
 const ABSENT: [i64; 5] = [
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_enter,

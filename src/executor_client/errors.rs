@@ -93,7 +93,7 @@ pub fn text(arguments: fmt::Arguments<'_>) -> ErrorText {
     struct Filler(ErrorText);
     impl fmt::Write for Filler {
         fn write_str(&mut self, part: &str) -> fmt::Result {
-            for piece in Sanitized::new(part, usize::MAX).pieces() {
+            for piece in Sanitized::sentence(part, usize::MAX).pieces() {
                 self.0.push(piece.as_str());
             }
             Ok(())

@@ -44,7 +44,8 @@ pub struct TaskUpdate<'a> {
 }
 
 impl<'a> TaskUpdate<'a> {
-    /// What an object tells; none if the task or its state is not there.
+    /// What an object tells; none if the task or its state is not there, or the record is not an
+    /// object.
     pub fn parse(object: Object<'a>) -> Option<Self> {
         let text = |name| object.get(name).and_then(|value| value.as_str());
         // What is no point in time is not said.
@@ -56,6 +57,10 @@ impl<'a> TaskUpdate<'a> {
         let number = |name| match object.get(name) {
             Some(Value::Unsigned(number)) => Some(number),
             _ => None,
+        };
+        let record = match object.get("record") {
+            None | Some(Value::Null) => None,
+            Some(record) => Some(record.as_object()?),
         };
         Some(Self {
             task: TaskId::parse(text("task_id")?)?,
@@ -73,7 +78,7 @@ impl<'a> TaskUpdate<'a> {
             updated_at: time("updated_at"),
             last_output_at: time("last_output_at"),
             duplicate: matches!(object.get("duplicate"), Some(Value::Bool(true))),
-            record: object.get("record").and_then(|record| record.as_object()),
+            record,
         })
     }
 }

@@ -32,11 +32,14 @@ pub fn is_inner_path(text: &str) -> bool {
     marks.all(|(at, _)| raw_byte(&text[at..]).is_some()) && text.split('/').all(is_component)
 }
 
-/// Whether a text is an absolute path without detours.
+/// Whether a text is an absolute path without detours. Two slashes in front name another machine on
+/// some systems.
 pub fn is_absolute_path(text: &str) -> bool {
     let inner = text.strip_prefix('/');
     let is_plain = |part: &str| !matches!(part, "." | "..");
-    inner.is_some_and(|inner| !inner.contains('\0') && inner.split('/').all(is_plain))
+    inner.is_some_and(|inner| {
+        !inner.starts_with('/') && !inner.contains('\0') && inner.split('/').all(is_plain)
+    })
 }
 
 /// Whether a text is a code: a word of small letters and underscores.
@@ -145,7 +148,17 @@ mod tests {
         check(
             is_absolute_path,
             &["/", "/a/b", "/a//b/"],
-            &["", "a", "a/b", "/a/../b", "/..", "/a/.", "/\0", "-a"],
+            &[
+                "",
+                "a",
+                "a/b",
+                "//machine/a",
+                "/a/../b",
+                "/..",
+                "/a/.",
+                "/\0",
+                "-a",
+            ],
         );
         check(
             is_code,

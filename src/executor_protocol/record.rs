@@ -23,6 +23,8 @@ enum Shape {
     Text {
         bytes_max: usize,
     },
+    /// A text on one line, which is escaped.
+    Sentence,
     /// A name on one line, which is escaped and never cut: two names never look the same.
     Name {
         bytes_max: usize,
@@ -57,9 +59,7 @@ enum Shape {
 const WORD: Shape = Shape::Name {
     bytes_max: RECORD_WORD_BYTES_MAX,
 };
-const SENTENCE: Shape = Shape::Text {
-    bytes_max: RECORD_SENTENCE_BYTES_MAX,
-};
+const SENTENCE: Shape = Shape::Sentence;
 const SPEECH: Shape = Shape::Text {
     bytes_max: TASK_SUMMARY_BYTES_MAX,
 };
@@ -243,7 +243,7 @@ impl Shape {
     /// What a value of this shape is, in words.
     fn name(&self) -> &'static str {
         match self {
-            Self::Text { .. } => "a text within its length",
+            Self::Text { .. } | Self::Sentence => "a text within its length",
             Self::Name { .. } => "a name within its length",
             Self::InnerPath => "a path within the repository",
             Self::AbsolutePath => "an absolute path without detours",
@@ -265,6 +265,7 @@ impl Shape {
             (Self::Text { bytes_max } | Self::Name { bytes_max }, Value::String(text)) => {
                 text.len() <= *bytes_max
             }
+            (Self::Sentence, Value::String(text)) => text.len() <= RECORD_SENTENCE_BYTES_MAX,
             (Self::InnerPath, Value::String(path)) => {
                 path.len() <= RECORD_PATH_BYTES_MAX && grammar::is_inner_path(path)
             }
@@ -321,6 +322,13 @@ impl Shape {
         match (self, value) {
             (Self::Text { bytes_max }, Value::String(text)) => {
                 write_text(Sanitized::new(text, *bytes_max), "", sink);
+            }
+            (Self::Sentence, Value::String(text)) => {
+                write_text(
+                    Sanitized::sentence(text, RECORD_SENTENCE_BYTES_MAX),
+                    "",
+                    sink,
+                );
             }
             // A name that begins like an option is shown so that no program takes it for one.
             (Self::InnerPath, Value::String(path)) => {
@@ -383,6 +391,25 @@ fn write_members(object: Object<'_>, shapes: &[(&str, Shape)], writer: &mut Obje
     }
 }
 
+/// Checks that gates ran, and that none of them failed, where a record says so.
+fn check_verification(record: Object<'_>) -> Result<(), BadField> {
+    if member(record, "verification").and_then(|word| word.as_str()) != Some("passed") {
+        return Ok(());
+    }
+    let has_failed = |gate: Value<'_>| {
+        let passed = gate.as_object().and_then(|gate| member(gate, "passed"));
+        !matches!(passed, Some(Value::Bool(true)))
+    };
+    let mut gates = match member(record, "gates") {
+        Some(Value::Array(gates)) => gates.iter().peekable(),
+        _ => return Err(BadField::new("what the gates say").within(format_args!("verification"))),
+    };
+    if gates.peek().is_none() || gates.any(has_failed) {
+        return Err(BadField::new("what the gates say").within(format_args!("verification")));
+    }
+    Ok(())
+}
+
 /// A record that was checked.
 #[derive(Debug, Clone, Copy)]
 pub struct Record<'a>(Object<'a>);
@@ -399,7 +426,8 @@ impl<'a> Record<'a> {
                 return Err(BadField::new("there, as it must be").within(format_args!("{name}")));
             }
         }
-        check_members(record, MEMBERS, &subject).map(|()| Self(record))
+        check_members(record, MEMBERS, &subject)?;
+        check_verification(record).map(|()| Self(record))
     }
 
     /// Writes the record's members.
@@ -415,7 +443,7 @@ impl<'a> Record<'a> {
             .or_else(|| text(self.0.get("question")))
             .or_else(|| text(self.0.get("summary")))
             .unwrap_or("it gave no reason");
-        Sanitized::new(message, RECORD_SENTENCE_BYTES_MAX)
+        Sanitized::sentence(message, RECORD_SENTENCE_BYTES_MAX)
     }
 }
 
@@ -484,6 +512,24 @@ mod tests {
     }
 
     /// Each member of the table has values that break its grammar, and this list has each member.
+    /// A record said that gates had passed where none had run, or one had failed.
+    #[test]
+    fn a_record_whose_gates_say_otherwise_has_not_passed() {
+        let with =
+            |gates: Json| json!({"outcome": "failed", "verification": "passed", "gates": gates});
+        let (good, bad) = (json!({"passed": true}), json!({"passed": false}));
+        assert!(shown(&with(json!([good]))).is_ok());
+        for gates in [
+            json!([]),
+            Json::Null,
+            json!([good, bad]),
+            json!([{"name": "x"}]),
+        ] {
+            let refused = shown(&with(gates)).unwrap_err();
+            assert_eq!(refused, "verification is not what the gates say");
+        }
+    }
+
     #[test]
     fn what_breaks_the_grammar_of_a_field_is_refused_by_name() {
         let long = |bytes: usize| json!("x".repeat(bytes));
@@ -508,6 +554,7 @@ mod tests {
                 json!("a"),
                 json!("/a/../b"),
                 json!("-a"),
+                json!("//machine/a"),
                 long(1025),
                 json!([]),
             ]

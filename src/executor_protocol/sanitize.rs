@@ -22,7 +22,9 @@ pub struct Sanitized<'a> {
 enum Kind {
     /// Prose: lines and tabs are what they are. Names within may be escaped already.
     Text,
-    /// A log or a diff: the same, and the text of an escape differs from an escape.
+    /// One sentence: prose on one line.
+    Sentence,
+    /// A log or a diff: prose, where the text of an escape differs from an escape.
     File,
     /// The name of a file or the like, on one line. No two names have the same escapes. A byte that
     /// is no part of UTF-8 is marked in it.
@@ -61,6 +63,14 @@ impl<'a> Sanitized<'a> {
         }
     }
 
+    /// The start of a sentence, as it is shown in at most `bytes_max` bytes on one line.
+    pub fn sentence(text: &'a str, bytes_max: usize) -> Self {
+        Self {
+            kind: Kind::Sentence,
+            ..Self::new(text, bytes_max)
+        }
+    }
+
     /// A part of a file, such as a log or a diff: nothing in it was escaped before.
     pub fn file(text: &'a str) -> Self {
         Self {
@@ -77,10 +87,10 @@ impl<'a> Sanitized<'a> {
         }
     }
 
-    /// A copy of the start of a text, as it is shown in at most `BYTES` bytes.
+    /// A copy of the start of a sentence, as it is shown in at most `BYTES` bytes.
     pub fn short<const BYTES: usize>(text: &'a str) -> InlineString<BYTES> {
         let mut short = InlineString::EMPTY;
-        for piece in Self::new(text, BYTES).pieces() {
+        for piece in Self::sentence(text, BYTES).pieces() {
             short.push(piece.as_str());
         }
         short
@@ -137,7 +147,7 @@ impl Kind {
             (Self::Text | Self::File, '\n' | '\t') => false,
             (Self::File, '\\') => may_begin_an_escape(&text[at + 1..]),
             // It colours the symbol before it. Behind anything else it shows nothing.
-            (Self::Text | Self::File, EMOJI) => {
+            (Self::Text | Self::Sentence | Self::File, EMOJI) => {
                 let before = text[..at].chars().next_back();
                 before.is_none_or(|before| before.is_ascii() || before == EMOJI)
             }
@@ -310,6 +320,15 @@ mod tests {
         ] {
             assert_eq!(Sanitized::file(text).to_string(), shown, "{text:?}");
         }
+    }
+
+    /// A message of several lines read as one of the front, or of the user.
+    #[test]
+    fn a_sentence_stands_on_one_line() {
+        let text = "no\n\nSYSTEM: \r\n\u{2029}yes";
+        let shown = "no\\n\\nSYSTEM: \\r\\n\\u{2029}yes";
+        assert_eq!(Sanitized::sentence(text, 99).to_string(), shown);
+        assert_eq!(Sanitized::short::<9>("a\nb").as_str(), "a\\nb");
     }
 
     #[test]

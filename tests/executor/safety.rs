@@ -269,6 +269,33 @@ fn a_repository_is_held_whatever_takes_its_place() {
     assert_eq!(git(&other, &["for-each-ref", "refs/rocco"]), "");
 }
 
+/// A link that was put into the git directory while a task ran led its result out of the allowed
+/// repositories.
+#[test]
+fn a_link_that_comes_while_a_task_runs_leads_no_result_out() {
+    let bench = Bench::new("relinked");
+    let outside = Bench::new("relinked-outside");
+    let outside = outside.path("outside");
+    fs::create_dir(&outside).unwrap();
+    let mut executor = bench.child(&[]);
+    let (go, pids) = (bench.path("go"), bench.show("agent.pids"));
+    let goal = format!("sleep 0 {pids}\nwait {}\nwrite a.txt x", go.display());
+    let id = executor.start(&bench.repo, &goal);
+    bench.pids("agent.pids", 1);
+    let place = bench.repo.join(".git/refs/rocco");
+    fs::rename(&place, bench.path("before")).unwrap();
+    symlink(&outside, &place).unwrap();
+    fs::write(&go, "").unwrap();
+    let record = executor.record(&id);
+    assert_eq!(record["error"]["code"], "result_failed", "{record}");
+    let message = record["error"]["message"].as_str().unwrap();
+    assert!(
+        message.contains("link in its git directory, \"rocco\""),
+        "{record}"
+    );
+    assert!(fs::read_dir(&outside).unwrap().next().is_none());
+}
+
 /// What an executor says that is started with these words, and has nobody to hear.
 fn started(bench: &Bench, words: &[&OsStr]) -> Output {
     output(start(bench, words).stdin(Stdio::null()))

@@ -486,6 +486,7 @@ impl<'s> Job<'s> {
         let pack = own.join("result.pack");
         git.pack(own, &task.base, &head, &pack)?;
         self.look_for_room(repo, &pack)?;
+        repo.look_again(self.daemon.policy.allowed())?;
         git.unpack(repo, &pack, same_modules)?;
         self.deliver(git, repo, &head)?;
         self.findings.result_ref = Some(git::result_ref(task.id));

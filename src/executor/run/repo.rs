@@ -130,7 +130,7 @@ impl RepoPlace {
             git_dir,
             common,
         };
-        place.look_at_links(named, allowed)?;
+        look_at_links(named, &place.git_dir, &place.common, allowed)?;
         place.look_at_stores(named, allowed)?;
         Ok(place)
     }
@@ -162,23 +162,6 @@ impl RepoPlace {
         })
     }
 
-    fn look_at_links(&self, named: &Path, allowed: AllowedPlaces<'_>) -> Result<(), RepoRefused> {
-        let git_dirs = [self.git_dir.path(), self.common.path()];
-        let folders = ["objects", "refs", "reftable"].map(|name| self.common.path().join(name));
-        let looked = git_dirs
-            .iter()
-            .try_for_each(|dir| repo_files::look_at_names(dir, |real| allowed.has(real)))
-            .and_then(|()| repo_files::look_below(&folders, |real| allowed.lends(real)));
-        looked.map_err(|refused| match refused {
-            LinkRefused::LeadsOut(name) => RepoRefused::NotAllowed(format!(
-                "{named:?} has a link in its git directory, {name}, which leads out of the allowed \
-                 repositories: replace the link by what it stands for, or allow that with \
-                 --allow-repo"
-            )),
-            LinkRefused::Unreadable(what) => RepoRefused::Unusable(format!("{named:?}: {what}")),
-        })
-    }
-
     fn look_at_stores(&self, named: &Path, allowed: AllowedPlaces<'_>) -> Result<(), RepoRefused> {
         let unusable = |what: String| RepoRefused::Unusable(format!("{named:?}: {what}"));
         let own = self.common.path().join("objects").canonicalize();
@@ -204,7 +187,37 @@ impl RepoPlace {
     }
 }
 
+/// Looks whether a link within the git directories leads out of what is allowed.
+fn look_at_links(
+    named: &Path,
+    git_dir: &HeldDir,
+    common: &HeldDir,
+    allowed: AllowedPlaces<'_>,
+) -> Result<(), RepoRefused> {
+    let git_dirs = [git_dir.path(), common.path()];
+    let folders = ["objects", "refs", "reftable"].map(|name| common.path().join(name));
+    let looked = git_dirs
+        .iter()
+        .try_for_each(|dir| repo_files::look_at_names(dir, |real| allowed.has(real)))
+        .and_then(|()| repo_files::look_below(&folders, |real| allowed.lends(real)));
+    looked.map_err(|refused| match refused {
+        LinkRefused::LeadsOut(name) => RepoRefused::NotAllowed(format!(
+            "{named:?} has a link in its git directory, {name}, which leads out of the allowed \
+             repositories: replace the link by what it stands for, or allow that with --allow-repo"
+        )),
+        LinkRefused::Unreadable(what) => RepoRefused::Unusable(format!("{named:?}: {what}")),
+    })
+}
+
 impl Repo {
+    /// Looks once more whether a link leads out: others may have put one in meanwhile.
+    pub fn look_again(&self, allowed: AllowedPlaces<'_>) -> Result<(), String> {
+        let looked = look_at_links(self.real(), &self.git_dir, &self.common, allowed);
+        looked.map_err(|refused| match refused {
+            RepoRefused::NotAllowed(what) | RepoRefused::Unusable(what) => what,
+        })
+    }
+
     /// The top of the working tree.
     pub fn tree(&self) -> &HeldDir {
         &self.tree

@@ -16,7 +16,7 @@ use crate::executor::run::listing::{listed, shown};
 use crate::executor::run::own_dir::Lender;
 use crate::executor::run::program::{ProgramDirs, Role, lend, walled};
 use crate::executor::run::repo::Repo;
-use crate::executor::run::result::FileChange;
+use crate::executor::run::result::{FileChange, diffstat};
 use crate::executor::run::supervisor::{Ending, Program, ProgramEnd, SupervisedProgram};
 use crate::executor::run::verdict::{Findings, Verdict};
 use crate::executor::run::watchman::Watchman;
@@ -481,7 +481,7 @@ impl<'s> Job<'s> {
         self.findings.with_earlier = with_earlier;
         let Some(head) = head else { return Ok(()) };
         git.diff(own, &task.base, &head, &self.path("diff.patch"))?;
-        self.findings.diffstat = git.diffstat(own, &task.base, &head)?;
+        self.findings.diffstat = diffstat(&changes);
         let same_modules = changes.iter().all(|change| change.path != ".gitmodules");
         let pack = own.join("result.pack");
         git.pack(own, &task.base, &head, &pack)?;

@@ -59,47 +59,25 @@ pub struct TreeEntry {
 }
 
 impl Git<'_> {
-    /// What differs between two commits, file by file, and in a line.
+    /// What differs between two trees, file by file.
     pub fn changes(
         &self,
         git_dir: &Path,
         base: &str,
         head: &str,
     ) -> Result<Vec<FileChange>, String> {
-        let diff = |what: &str| {
-            let mut command = self.command(git_dir, git_dir);
-            command
-                .args(DIFF)
-                .args([what, "-z", "--no-abbrev", "--end-of-options", base, head]);
-            self.run(command)
-        };
-        let numbers = diff("--numstat")?;
-        let kinds = diff("--raw")?;
-        let kinds: Vec<&[u8]> = terminated(&kinds).collect();
-        let changes = kinds.chunks_exact(2).zip(terminated(&numbers));
-        let changes = changes.map(|(kind, numbers)| {
-            // The modes and the blobs, each before and after, and the status.
-            let words = String::from_utf8_lossy(kind[0]);
-            let words: Vec<&str> = words.split(' ').collect();
-            let word = |index: usize| words.get(index).copied().unwrap_or_default();
-            let entry = |mode: usize| TreeEntry {
-                mode: word(mode).trim_start_matches(':').to_owned(),
-                object: word(mode + 2).to_owned(),
-            };
-            let numbers = String::from_utf8_lossy(numbers);
-            let mut numbers = numbers.split('\t').map(|number| number.parse().ok());
-            FileChange {
-                path: name_of(kind[1]),
-                status: word(4).to_owned(),
-                added: numbers.next().flatten(),
-                removed: numbers.next().flatten(),
-                before: entry(0),
-                after: entry(1),
-                other_names: Vec::new(),
-                new_dir: None,
-            }
-        });
-        Ok(changes.collect())
+        let mut command = self.command(git_dir, git_dir);
+        command.args(DIFF);
+        command.args([
+            "--raw",
+            "--numstat",
+            "-z",
+            "--no-abbrev",
+            "--end-of-options",
+        ]);
+        command.args([base, head]);
+        let printed = self.run(command)?;
+        changes_in(&printed).ok_or_else(|| "git diff-tree listed other changes than counts".into())
     }
 
     /// What the files hold that a change adds or alters, each by its own path.
@@ -133,17 +111,6 @@ impl Git<'_> {
         command.args(["cat-file", what]);
         command.stdin(listed.map_err(|error| error.to_string())?);
         Ok(command)
-    }
-
-    /// How much differs between two commits.
-    pub fn diffstat(&self, git_dir: &Path, base: &str, head: &str) -> Result<String, String> {
-        let mut command = self.command(git_dir, git_dir);
-        command
-            .args(DIFF)
-            .args(["--shortstat", "--end-of-options", base, head]);
-        Ok(String::from_utf8_lossy(&self.run(command)?)
-            .trim()
-            .to_owned())
     }
 
     /// Writes the difference between two commits into a file.
@@ -205,6 +172,71 @@ impl Git<'_> {
     pub fn remove_result(&self, repo: &Repo, id: TaskId) -> Result<(), String> {
         self.update_ref(repo, &["-d", &result_ref(id)])
     }
+}
+
+/// The changes that one diff-tree has printed: all of them with their modes, blobs and status, each
+/// of which starts with a colon and has its path behind it, and then all of them with their counts.
+fn changes_in(printed: &[u8]) -> Option<Vec<FileChange>> {
+    let mut texts = terminated(printed).peekable();
+    let mut changes = Vec::new();
+    while let Some(words) = texts.next_if(|text| text.starts_with(b":")) {
+        changes.push(change_of(words, texts.next()?)?);
+    }
+    for change in &mut changes {
+        // What git does not count stays without counts.
+        let is_of_change = |text: &&[u8]| {
+            let path = text.splitn(3, |byte| *byte == b'\t').nth(2);
+            path.is_some_and(|path| name_of(path) == change.path)
+        };
+        if let Some(text) = texts.next_if(is_of_change) {
+            let mut counts = text.split(|byte| *byte == b'\t');
+            let mut count = || std::str::from_utf8(counts.next()?).ok()?.parse().ok();
+            (change.added, change.removed) = (count(), count());
+        }
+    }
+    texts.next().is_none().then_some(changes)
+}
+
+/// A change without its counts: the modes and the blobs, each before and after, and the status.
+fn change_of(words: &[u8], path: &[u8]) -> Option<FileChange> {
+    let words = std::str::from_utf8(words).ok()?.strip_prefix(':')?;
+    let words: Vec<&str> = words.split(' ').collect();
+    let &[mode_before, mode, before, after, status] = words.as_slice() else {
+        return None;
+    };
+    let entry = |mode: &str, object: &str| TreeEntry {
+        mode: mode.to_owned(),
+        object: object.to_owned(),
+    };
+    Some(FileChange {
+        path: name_of(path),
+        status: status.to_owned(),
+        added: None,
+        removed: None,
+        before: entry(mode_before, before),
+        after: entry(mode, after),
+        other_names: Vec::new(),
+        new_dir: None,
+    })
+}
+
+/// How much changes have changed, in a line as git has it.
+pub fn diffstat(changes: &[FileChange]) -> String {
+    let plural = |count: u64| if count == 1 { "" } else { "s" };
+    let sum = |counts: fn(&FileChange) -> Option<u64>| {
+        let counts = changes.iter().filter_map(counts);
+        counts.fold(0, u64::saturating_add)
+    };
+    let files = changes.len() as u64;
+    let (added, removed) = (sum(|change| change.added), sum(|change| change.removed));
+    let mut line = format!("{files} file{} changed", plural(files));
+    if added > 0 || removed == 0 {
+        line.push_str(&format!(", {added} insertion{}(+)", plural(added)));
+    }
+    if removed > 0 || added == 0 {
+        line.push_str(&format!(", {removed} deletion{}(-)", plural(removed)));
+    }
+    line
 }
 
 /// Texts that each end in a NUL.
@@ -299,6 +331,72 @@ mod tests {
         let list: Vec<&[u8]> = terminated(b"a\0\0b\0").collect();
         assert_eq!(list, [&b"a"[..], b"", b"b"]);
         assert_eq!(terminated(b"").count(), 0);
+    }
+
+    /// A path may look like a change, and a count may be that of no file.
+    #[test]
+    fn changes_are_listed_first_and_counted_behind() {
+        let kind = |mode: &str, status| format!(":000000 {mode} 00 aa {status}");
+        let printed = [
+            &kind("100644", "A"),
+            ":odd\tname",
+            &kind("100644", "M"),
+            "bin",
+            "2\t1\t:odd\tname",
+            "-\t-\tbin",
+            "",
+        ];
+        let printed = printed.join("\0");
+        let changes = changes_in(printed.as_bytes()).expect("changes");
+        let told: Vec<_> = changes
+            .iter()
+            .map(|change| (change.path.as_str(), change.added, change.removed))
+            .collect();
+        assert_eq!(
+            told,
+            [(":odd\tname", Some(2), Some(1)), ("bin", None, None)]
+        );
+        assert_eq!(changes[0].after.object, "aa");
+        assert_eq!(
+            diffstat(&changes),
+            "2 files changed, 2 insertions(+), 1 deletion(-)"
+        );
+        assert_eq!(changes_in(b""), Some(Vec::new()));
+        for odd in [
+            "1\t0\tunlisted\0",
+            ":000000 100644 00 aa A\0",
+            ":000000\0a\0",
+        ] {
+            assert_eq!(changes_in(odd.as_bytes()), None, "{odd:?}");
+        }
+    }
+
+    /// What git prints itself, with and without lines of either kind.
+    #[test]
+    fn a_diffstat_is_worded_as_git_words_it() {
+        let change = |added, removed| FileChange {
+            added,
+            removed,
+            ..change_of(b":000000 100644 00 aa A", b"a").expect("a change")
+        };
+        for (changes, line) in [
+            (&[(Some(1), Some(0))][..], "1 file changed, 1 insertion(+)"),
+            (&[(Some(0), Some(2))], "1 file changed, 2 deletions(-)"),
+            (
+                &[(None, None)],
+                "1 file changed, 0 insertions(+), 0 deletions(-)",
+            ),
+            (
+                &[(Some(2), Some(1)), (Some(3), Some(0))],
+                "2 files changed, 5 insertions(+), 1 deletion(-)",
+            ),
+        ] {
+            let changes: Vec<_> = changes
+                .iter()
+                .map(|(added, removed)| change(*added, *removed))
+                .collect();
+            assert_eq!(diffstat(&changes), line);
+        }
     }
 
     #[test]

@@ -198,6 +198,13 @@ fn held(place: &Place) -> (u32, u32) {
     (number("pid"), number("tracer"))
 }
 
+/// Whether a process is dead, and its parent was not yet told.
+fn is_zombie(process: u32) -> bool {
+    std::fs::read_to_string(format!("/proc/{process}/status"))
+        .unwrap()
+        .contains("\nState:\tZ")
+}
+
 /// SIGKILL does not always end a process at once: it may be in the middle of a system call. Here
 /// it is traced by somebody who does not wait for it, which its parent cannot tell apart.
 #[test]
@@ -208,6 +215,8 @@ fn a_child_that_does_not_die_holds_nobody() {
     front.await_state(&task, "running");
     let (executor, tracer) = held(&place);
     signal(executor, libc::SIGKILL);
+    // The signal takes a while, and the front goes on with what the executor said until then.
+    wait_until("the executor is dead", || is_zombie(executor));
     // The next one is not started before the last one has gone.
     let starts = place.count("start");
     for _ in 0..3 {

@@ -126,6 +126,57 @@ fn what_is_cancelled_before_its_delivery_is_not_delivered_and_meets_no_gate() {
     assert_eq!(git(&bench.repo, &["for-each-ref", &result]), "");
 }
 
+/// Whatever had ended a gate, it was told that the gate "did not end within 600 s".
+#[test]
+fn what_ended_a_gate_is_told_in_its_own_words() {
+    let bench = Bench::new("gate-words");
+    let mut executor = bench.child(&["--disk", "20", "--sandbox", "off"]);
+    let mut told = |gate: &str, members: Value, cancels: bool| {
+        let mut task = task_with(&bench.repo, "write a.txt new", members);
+        task["acceptance"] = json!([format!("gate:{gate}")]);
+        let id = task["task_id"].as_str().unwrap().to_owned();
+        executor.submit(task);
+        if cancels {
+            let pids = bench.path("gate.pids");
+            wait_for("the gate", || pids.exists().then_some(()));
+            executor.call("task/cancel", json!({"task_id": id}));
+            std::fs::remove_file(pids).unwrap();
+        }
+        executor.record(&id);
+        executor.part(&id, "gates")
+    };
+    for (gate, members, cancels, wanted) in [
+        (
+            "hangs",
+            json!({}),
+            true,
+            "== hangs: was ended, since the task was cancelled\n",
+        ),
+        (
+            "slow",
+            json!({}),
+            false,
+            "== slow: did not end within 1 s\n",
+        ),
+        (
+            "hangs",
+            json!({"deadline_s": 3}),
+            false,
+            "== hangs: was ended, since the task had run",
+        ),
+        (
+            "fills",
+            json!({}),
+            false,
+            "== fills: was ended, since the files of the task take more",
+        ),
+    ] {
+        let said = told(gate, members, cancels);
+        assert!(said.contains(wanted), "{gate}: {said}");
+    }
+    executor.close();
+}
+
 /// Runs a guard with these orders, and tells whether it has started its program.
 fn guard_starts(bench: &Bench, orders: &[u8]) -> (bool, String) {
     let file = bench.path("started");

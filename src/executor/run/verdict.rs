@@ -39,12 +39,11 @@ impl GateRun {
     /// Whether the exit code and the tests allow it to pass; why not otherwise.
     pub fn refusal_of(
         ending: &Ending,
-        stopped: bool,
+        stop: Option<GateStop>,
         tests: Option<TestCount>,
-        timeout_s: u64,
     ) -> Option<String> {
         match (ending, tests) {
-            _ if stopped => Some(format!("did not end within {timeout_s} s")),
+            _ if let Some(stop) = stop => Some(stop.told()),
             (
                 Ending::Exited(0),
                 Some(TestCount {
@@ -59,8 +58,48 @@ impl GateRun {
             (Ending::Exited(code), _) => Some(format!("ended with exit code {code}")),
             (Ending::Signalled(signal), _) => Some(format!("was ended by signal {signal}")),
             (Ending::NotStarted(why), _) => Some(format!("cannot be started: {why}")),
-            (Ending::Unknown, _) => Some("ended in an unknown way".into()),
+            (Ending::Unknown, _) => Some(
+                "was lost: the process that watched it was killed, and nobody saw its end".into(),
+            ),
         }
+    }
+}
+
+/// Why a gate was ended before it ended by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GateStop {
+    /// It ran for as long as it may, in seconds.
+    Timeout(u64),
+    /// Its task is to end.
+    WithTask(StopReason),
+}
+
+impl GateStop {
+    /// What became of the gate, behind its name.
+    fn told(self) -> String {
+        let reason = match self {
+            Self::Timeout(timeout_s) => return format!("did not end within {timeout_s} s"),
+            Self::WithTask(reason) => reason,
+        };
+        match reason {
+            StopReason::Cancel => "was ended, since the task was cancelled",
+            StopReason::Deadline => {
+                "was ended, since the task had run for as long as it may (--deadline)"
+            }
+            StopReason::Silence => "was ended, since it printed nothing for too long (--silence)",
+            StopReason::Memory => "claimed more memory than it may (--memory)",
+            StopReason::Processes => {
+                "failed, and could not start as many processes as it wanted (--processes)"
+            }
+            StopReason::Disk => {
+                "was ended, since the files of the task take more of the disk than they may (--disk)"
+            }
+            StopReason::DiskFull => {
+                "was ended, since too little is free on the file system of the state directory \
+                 (--disk-free)"
+            }
+        }
+        .to_owned()
     }
 }
 
@@ -431,7 +470,7 @@ mod tests {
 
     #[test]
     fn a_gate_without_tests_does_not_pass() {
-        let refusal = |ending, tests| GateRun::refusal_of(&ending, false, tests, 5);
+        let refusal = |ending, tests| GateRun::refusal_of(&ending, None, tests);
         let none = Some(TestCount::default());
         let some = Some(TestCount {
             passed: 3,
@@ -449,6 +488,30 @@ mod tests {
         assert!(refusal(Ending::Exited(0), bad).is_some());
         assert_eq!(refusal(Ending::Exited(0), None), None);
         assert!(refusal(Ending::Exited(1), some).is_some());
-        assert!(GateRun::refusal_of(&Ending::Exited(0), true, some, 5).is_some());
+        let late = Some(GateStop::Timeout(5));
+        assert!(GateRun::refusal_of(&Ending::Exited(0), late, some).is_some());
+    }
+
+    /// A gate that was cancelled, or met a bound, was told as one that had run out of time.
+    #[test]
+    fn a_gate_is_out_of_time_only_when_its_time_is_over() {
+        let told = |ending, stop| GateRun::refusal_of(&ending, stop, None).unwrap_or_default();
+        let killed = || Ending::Signalled(9);
+        let late = told(killed(), Some(GateStop::Timeout(5)));
+        assert_eq!(late, "did not end within 5 s");
+        for (reason, word) in [
+            (StopReason::Cancel, "cancelled"),
+            (StopReason::Deadline, "--deadline"),
+            (StopReason::Silence, "--silence"),
+            (StopReason::Memory, "--memory"),
+            (StopReason::Processes, "--processes"),
+            (StopReason::Disk, "--disk)"),
+            (StopReason::DiskFull, "--disk-free"),
+        ] {
+            let told = told(killed(), Some(GateStop::WithTask(reason)));
+            assert!(told.contains(word) && !told.contains("within"), "{told}");
+        }
+        let lost = told(Ending::Unknown, None);
+        assert!(lost.starts_with("was lost"), "{lost}");
     }
 }

@@ -15,7 +15,7 @@ use crate::executor::run::listing::{listed, shown};
 use crate::executor::run::own_dir::Lender;
 use crate::executor::run::program::{ProgramDirs, Role, walled};
 use crate::executor::run::supervisor::Ending;
-use crate::executor::run::verdict::{Findings, GateRun};
+use crate::executor::run::verdict::{Findings, GateRun, GateStop};
 use crate::executor::schedule::queue::StopReason;
 use crate::executor::schedule::task::Task;
 use crate::executor::store::log::TaskLog;
@@ -131,8 +131,11 @@ impl Job<'_> {
             return Ok(None);
         }
         let (tests, tail) = output.finish();
-        let stopped = ended.stopped.is_some();
-        let refusal = GateRun::refusal_of(&ended.ending, stopped, tests, gate.timeout_s);
+        let stop = match self.findings.stopped {
+            Some(reason) => Some(GateStop::WithTask(reason)),
+            None => ended.stopped.map(|_| GateStop::Timeout(gate.timeout_s)),
+        };
+        let refusal = GateRun::refusal_of(&ended.ending, stop, tests);
         let word = refusal.as_deref().unwrap_or("passed");
         log.append(format!("== {}: {word}\n", gate.name).as_bytes());
         Ok(Some(GateRun {

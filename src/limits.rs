@@ -338,8 +338,11 @@ pub const GATES_LOG_BYTES_MAX: u64 = 4 << 20;
 /// The end of a gate's output that a record holds.
 pub const GATE_TAIL_BYTES_MAX: usize = 2 << 10;
 
-/// What is kept of a line of a gate while it has not ended. A line that counts tests is shorter.
+/// The longest line of a gate that counts tests.
 pub const GATE_LINE_BYTES_MAX: usize = 4 << 10;
+
+/// What an operator's pattern for a summary takes in memory. The time for a line grows with it.
+pub const GATE_PATTERN_BYTES_MAX: usize = 64 << 10;
 
 /// Gates that an operator defines, and gates in a record.
 pub const GATES_MAX: usize = 32;

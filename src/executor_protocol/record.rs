@@ -179,7 +179,11 @@ const GATE: &[(&str, Shape)] = &[
     ("passed", Shape::Boolean),
     (
         "tests",
-        Shape::Object(&[("passed", Shape::Count), ("failed", Shape::Count)]),
+        Shape::Object(&[
+            ("passed", Shape::Count),
+            ("failed", Shape::Count),
+            ("skipped", Shape::Count),
+        ]),
     ),
     (
         "tail",
@@ -488,8 +492,8 @@ mod tests {
             "files": [{"path": "a", "status": "M", "added": 1, "removed": 2}],
             "out_of_scope": ["x/y"],
             "gates": [{"name": "test", "argv": ["cargo", "test"], "exit_code": 101, "signal": 9,
-                       "duration_ms": 5, "passed": false, "tests": {"passed": 1, "failed": 2},
-                       "tail": "t"}],
+                       "duration_ms": 5, "passed": false, "tail": "t",
+                       "tests": {"passed": 1, "failed": 2, "skipped": 3}}],
             "agent": {"exit_code": -1, "signal": 9, "duration_ms": 7},
             "artifacts": {"dir": "/d", "diff": "/d/diff.patch", "log": "/d/log"},
             "error": {"code": "gate_failed", "message": "m"}, "warnings": ["w"],
@@ -613,6 +617,7 @@ mod tests {
             ("/gates/0/tests", vec![json!([]), json!("1")]),
             ("/gates/0/tests/passed", counts()),
             ("/gates/0/tests/failed", counts()),
+            ("/gates/0/tests/skipped", counts()),
             ("/gates/0/tail", vec![long(2049), json!(1)]),
             ("/agent", vec![json!([]), json!(1)]),
             ("/agent/exit_code", codes()),

@@ -205,7 +205,10 @@ fn gates_leave_evidence() {
         (&json!("holds"), &json!(true)),
         "{record}"
     );
-    assert_eq!(gate["tests"], json!({"passed": 1, "failed": 0}));
+    assert_eq!(
+        gate["tests"],
+        json!({"passed": 1, "failed": 0, "skipped": 0})
+    );
     assert!(gate["tail"].as_str().unwrap().contains("Ran 1 test"));
     let warnings = record["warnings"].to_string();
     assert!(

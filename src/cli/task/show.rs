@@ -107,11 +107,9 @@ fn gate(gate: Object<'_>) -> String {
     let number = |object: Object<'_>, name| json::unsigned(object, name).unwrap_or(0);
     let tests = gate.get("tests").and_then(|tests| tests.as_object());
     let tests = tests.map_or(String::new(), |tests| {
-        format!(
-            ", {} tests passed, {} failed",
-            number(tests, "passed"),
-            number(tests, "failed")
-        )
+        let [passed, failed, skipped] =
+            ["passed", "failed", "skipped"].map(|name| number(tests, name));
+        format!(", {passed} tests passed, {failed} failed, {skipped} skipped")
     });
     let word = if passed { "passed" } else { "failed" };
     format!("{name} {word} in {} ms{tests}", number(gate, "duration_ms"))

@@ -266,13 +266,14 @@ fn names(word: &str) -> impl Iterator<Item = Named> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::executor::run::counts::Counts;
 
     fn decides(line: &[&str], path: &str) -> bool {
         let gate = Gate {
             name: "x".into(),
             argv: line.iter().map(|&word| word.to_owned()).collect(),
             timeout_s: 1,
-            runner: None,
+            counts: Counts::Nothing,
             files: Vec::new(),
             pass_env: Vec::new(),
         };

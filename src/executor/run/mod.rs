@@ -14,8 +14,9 @@
 //!   live on, with what [`program`] says the program is given. [`disk`] watches what it writes. A
 //!   [`watchman`] makes the clone safe to look at where the executor is killed.
 //!   [`process`] and [`pipe`] are the system.
-//! - [`verification`] holds a result to its [`gates`], with [`gate_output`] and [`scope`].
-//!   [`gate_inputs`] knows what decides a gate, by way of [`path_pattern`].
+//! - [`verification`] holds a result to its [`gates`], with [`scope`]. [`gate_output`] counts their
+//!   tests, by way of [`counts`] and [`runners`]. [`gate_inputs`] knows what decides a
+//!   gate, by way of [`path_pattern`].
 //! - [`verdict`] says what became of the task, and [`record`] writes it down within its bound.
 //!
 //! Nothing here waits without a limit: not for git, not for a pipe that somebody holds, not for a
@@ -25,6 +26,7 @@ pub mod brief;
 pub mod claim;
 pub mod command;
 pub mod command_words;
+pub mod counts;
 pub mod disk;
 pub mod gate_inputs;
 pub mod gate_output;
@@ -49,6 +51,7 @@ pub mod repo_files;
 pub mod repo_settings;
 pub mod result;
 pub mod run_when_opened;
+pub mod runners;
 pub mod scope;
 pub mod stand_in;
 pub mod supervisor;

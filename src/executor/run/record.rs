@@ -248,6 +248,7 @@ fn gate_text(gate: &GateRun, bytes_max: usize, left_out: &Cell<usize>) -> String
                     object.object("tests", |object| {
                         object.unsigned("passed", tests.passed);
                         object.unsigned("failed", tests.failed);
+                        object.unsigned("skipped", tests.skipped);
                     });
                 }
                 object.string("tail", tail);
@@ -363,7 +364,7 @@ mod tests {
 
     use super::*;
     use crate::executor::run::claim::Claim;
-    use crate::executor::run::gates::TestCount;
+    use crate::executor::run::counts::TestCount;
     use crate::executor::run::result::TreeEntry;
     use crate::executor_protocol::record::{Record, Subject};
     use crate::executor_protocol::state::Outcome;
@@ -396,6 +397,7 @@ mod tests {
         let tests = option::of(Just(TestCount {
             passed: u64::MAX,
             failed: u64::MAX,
+            skipped: u64::MAX,
         }));
         let argv = prop_oneof![vec(text(), 0..3), vec(text(), 70)];
         let parts = (text(), argv, ending(), tests, text());
@@ -592,6 +594,7 @@ mod tests {
                 tests: Some(TestCount {
                     passed: u64::MAX,
                     failed: u64::MAX,
+                    skipped: u64::MAX,
                 }),
                 refusal: None,
                 tail: long.clone(),

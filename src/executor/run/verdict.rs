@@ -1,7 +1,7 @@
 //! What became of a task, judged by what the executor has seen itself. No I/O.
 
 use crate::executor::run::claim::Claim;
-use crate::executor::run::gates::TestCount;
+use crate::executor::run::counts::{CountFault, TestCount};
 use crate::executor::run::listing::{listed, shown};
 use crate::executor::run::result::FileChange;
 use crate::executor::run::supervisor::Ending;
@@ -40,21 +40,18 @@ impl GateRun {
     pub fn refusal_of(
         ending: &Ending,
         stop: Option<GateStop>,
-        tests: Option<TestCount>,
+        tests: &Result<Option<TestCount>, CountFault>,
     ) -> Option<String> {
         match (ending, tests) {
             _ if let Some(stop) = stop => Some(stop.told()),
-            (
-                Ending::Exited(0),
-                Some(TestCount {
-                    passed: 0,
-                    failed: 0,
-                }),
-            ) => Some("ran no test at all".into()),
-            (Ending::Exited(0), Some(TestCount { failed: 1.., .. })) => {
+            (Ending::Exited(0), Err(fault)) => Some(fault.to_string()),
+            (Ending::Exited(0), Ok(Some(TestCount { failed: 1.., .. }))) => {
                 Some("tells of tests that failed".into())
             }
-            (Ending::Exited(0), _) => None,
+            (Ending::Exited(0), Ok(Some(TestCount { passed: 0, .. }))) => {
+                Some("ran no test at all".into())
+            }
+            (Ending::Exited(0), Ok(_)) => None,
             (Ending::Exited(code), _) => Some(format!("ended with exit code {code}")),
             (Ending::Signalled(signal), _) => Some(format!("was ended by signal {signal}")),
             (Ending::NotStarted(why), _) => Some(format!("cannot be started: {why}")),
@@ -470,16 +467,16 @@ mod tests {
 
     #[test]
     fn a_gate_without_tests_does_not_pass() {
-        let refusal = |ending, tests| GateRun::refusal_of(&ending, None, tests);
-        let none = Some(TestCount::default());
-        let some = Some(TestCount {
-            passed: 3,
-            failed: 0,
-        });
-        let bad = Some(TestCount {
-            passed: 3,
-            failed: 1,
-        });
+        let refusal = |ending, tests| GateRun::refusal_of(&ending, None, &Ok(tests));
+        let tests = |passed, failed, skipped| {
+            let count = TestCount {
+                passed,
+                failed,
+                skipped,
+            };
+            Some(count)
+        };
+        let (none, some, bad) = (tests(0, 0, 7), tests(3, 0, 0), tests(3, 1, 0));
         assert_eq!(
             refusal(Ending::Exited(0), none).as_deref(),
             Some("ran no test at all")
@@ -489,13 +486,15 @@ mod tests {
         assert_eq!(refusal(Ending::Exited(0), None), None);
         assert!(refusal(Ending::Exited(1), some).is_some());
         let late = Some(GateStop::Timeout(5));
-        assert!(GateRun::refusal_of(&Ending::Exited(0), late, some).is_some());
+        assert!(GateRun::refusal_of(&Ending::Exited(0), late, &Ok(some)).is_some());
+        let uncounted = Err(CountFault::NoSummary);
+        assert!(GateRun::refusal_of(&Ending::Exited(0), None, &uncounted).is_some());
     }
 
     /// A gate that was cancelled, or met a bound, was told as one that had run out of time.
     #[test]
     fn a_gate_is_out_of_time_only_when_its_time_is_over() {
-        let told = |ending, stop| GateRun::refusal_of(&ending, stop, None).unwrap_or_default();
+        let told = |ending, stop| GateRun::refusal_of(&ending, stop, &Ok(None)).unwrap_or_default();
         let killed = || Ending::Signalled(9);
         let late = told(killed(), Some(GateStop::Timeout(5)));
         assert_eq!(late, "did not end within 5 s");

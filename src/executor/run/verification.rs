@@ -117,7 +117,7 @@ impl Job<'_> {
         log.append(format!("== {}: {}\n", gate.name, gate.argv.join(" ")).as_bytes());
         self.say(&gate.name, "");
         let timeout = Instant::now() + Duration::from_secs(gate.timeout_s);
-        let mut output = GateOutput::new(gate.runner);
+        let mut output = GateOutput::new(&gate.counts);
         let until = timeout.min(self.stop.deadline);
         let ended = self.accompany(&program, &gate.name, until, None, log, |chunk| {
             output.hear(chunk);
@@ -135,7 +135,7 @@ impl Job<'_> {
             Some(reason) => Some(GateStop::WithTask(reason)),
             None => ended.stopped.map(|_| GateStop::Timeout(gate.timeout_s)),
         };
-        let refusal = GateRun::refusal_of(&ended.ending, stop, tests);
+        let refusal = GateRun::refusal_of(&ended.ending, stop, &tests);
         let word = refusal.as_deref().unwrap_or("passed");
         log.append(format!("== {}: {word}\n", gate.name).as_bytes());
         Ok(Some(GateRun {
@@ -143,7 +143,7 @@ impl Job<'_> {
             argv: gate.argv.clone(),
             ending: ended.ending,
             duration_ms: ended.duration_ms,
-            tests,
+            tests: tests.ok().flatten(),
             refusal,
             tail: Sanitized::new(&tail, GATE_TAIL_BYTES_MAX).to_string(),
         }))

@@ -144,6 +144,21 @@ fn a_signal_is_told_from_an_exit_code_within_all_walls() {
     }
 }
 
+/// Whoever ended with exit code 153 was told to have made a file that is too long.
+#[test]
+fn exit_code_153_is_not_taken_for_a_file_that_is_too_long() {
+    let bench = Bench::new("too-long");
+    for walls in standing(&bench).into_iter().chain(["off"]) {
+        let mut executor = bench.child(&["--sandbox", walls]);
+        let id = executor.start(&bench.repo, "exit 153");
+        let error = executor.record(&id)["error"].clone();
+        assert_eq!(error["code"], "agent_failed", "{walls}: {error}");
+        let said = error["message"].as_str().unwrap();
+        assert!(said.contains("--file-size"), "{walls}: {error}");
+        executor.close();
+    }
+}
+
 /// A clone with directories that are too deep for a path was removed, and the record said both that
 /// it is there and that it was not kept.
 #[test]

@@ -13,8 +13,9 @@ use crate::wire::writer::start_of;
 /// The signal of a program that makes a file longer than it may be.
 const FILE_TOO_LONG: i32 = libc::SIGXFSZ;
 
-/// The exit code that stands for this signal behind the outer wall, as shells have it.
-const FILE_TOO_LONG_BEHIND_WALL: i32 = 128 + FILE_TOO_LONG;
+/// The exit code of a shell whose program was ended by this signal. Anybody may end with it, so
+/// that it proves nothing: within every wall a signal of the program itself is told as one.
+const FILE_TOO_LONG_SAID: i32 = 128 + FILE_TOO_LONG;
 
 /// A gate that ran.
 #[derive(Debug, Clone)]
@@ -52,7 +53,10 @@ impl GateRun {
                 Some("ran no test at all".into())
             }
             (Ending::Exited(0), Ok(_)) => None,
-            (Ending::Exited(code), _) => Some(format!("ended with exit code {code}")),
+            (Ending::Exited(code), _) => Some(exited(*code)),
+            (Ending::Signalled(FILE_TOO_LONG), _) => {
+                Some("was ended since it made a file longer than it may be (--file-size)".into())
+            }
             (Ending::Signalled(signal), _) => Some(format!("was ended by signal {signal}")),
             (Ending::NotStarted(why), _) => Some(format!("cannot be started: {why}")),
             (Ending::Unknown, _) => Some(
@@ -204,15 +208,12 @@ impl Findings {
     fn fault_of_agent(&self) -> Option<(&'static str, String)> {
         let fault = match self.agent.as_ref().map(|(ending, _)| ending) {
             Some(Ending::Exited(0)) => return None,
-            Some(Ending::Signalled(FILE_TOO_LONG) | Ending::Exited(FILE_TOO_LONG_BEHIND_WALL)) => {
+            Some(Ending::Signalled(FILE_TOO_LONG)) => {
                 let what = "the agent was ended since it made a file longer than it may be \
                             (--file-size)";
                 ("file_size_exceeded", what.into())
             }
-            Some(Ending::Exited(code)) => (
-                "agent_failed",
-                format!("the agent ended with exit code {code}"),
-            ),
+            Some(Ending::Exited(code)) => ("agent_failed", format!("the agent {}", exited(*code))),
             Some(Ending::Signalled(signal)) => (
                 "agent_failed",
                 format!("the agent was ended by signal {signal}"),
@@ -259,6 +260,17 @@ impl Findings {
             false => "failed",
         }
     }
+}
+
+/// What an exit code other than 0 tells.
+fn exited(code: i32) -> String {
+    let hint = match code {
+        FILE_TOO_LONG_SAID => {
+            ", as a shell does whose program made a file longer than it may be (--file-size)"
+        }
+        _ => "",
+    };
+    format!("ended with exit code {code}{hint}")
 }
 
 /// The verdict on a task that was ended.
@@ -434,9 +446,10 @@ mod tests {
         };
         assert_eq!(judged(&ended(Ending::Exited(1))).1, "agent_failed");
         assert_eq!(judged(&ended(Ending::Signalled(9))).1, "agent_failed");
-        for ending in [Ending::Signalled(25), Ending::Exited(153)] {
-            assert_eq!(judged(&ended(ending)).1, "file_size_exceeded");
-        }
+        assert_eq!(
+            judged(&ended(Ending::Signalled(25))).1,
+            "file_size_exceeded"
+        );
         assert_eq!(
             judged(&ended(Ending::NotStarted("no".into()))).1,
             "agent_not_started"
@@ -463,6 +476,28 @@ mod tests {
         };
         assert_eq!(judged(&touched(false)).0, Succeeded);
         assert_eq!(judged(&touched(true)).1, "gate_touched");
+    }
+
+    /// Whoever ended with 153 was told to have made a file that is too long.
+    #[test]
+    fn an_exit_code_is_not_taken_for_the_signal_of_a_file_that_is_too_long() {
+        let of_agent = |ending| {
+            let agent = Some((ending, 1));
+            let findings = Findings { agent, ..worked() };
+            findings.verdict().error.unwrap()
+        };
+        let (code, what) = of_agent(Ending::Exited(153));
+        assert_eq!(code, "agent_failed");
+        assert!(what.contains("exit code 153, as a shell does"), "{what}");
+        assert!(what.contains("--file-size"), "{what}");
+        assert_eq!(
+            of_agent(Ending::Exited(152)).1,
+            "the agent ended with exit code 152"
+        );
+        assert_eq!(of_agent(Ending::Signalled(25)).0, "file_size_exceeded");
+        let of_gate = |ending| GateRun::refusal_of(&ending, None, &Ok(None)).unwrap();
+        assert!(of_gate(Ending::Exited(153)).contains("exit code 153, as a shell does"));
+        assert!(of_gate(Ending::Signalled(25)).starts_with("was ended since it made a file"));
     }
 
     #[test]

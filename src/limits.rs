@@ -344,6 +344,12 @@ pub const GATE_LINE_BYTES_MAX: usize = 4 << 10;
 /// What an operator's pattern for a summary takes in memory. The time for a line grows with it.
 pub const GATE_PATTERN_BYTES_MAX: usize = 64 << 10;
 
+/// The report that a gate writes of its tests, the output of all of them included.
+pub const GATE_REPORT_BYTES_MAX: u64 = 16 << 20;
+
+/// Elements of such a report that lie in one another. Suites of people nest five or six deep.
+pub const GATE_REPORT_LEVELS_MAX: usize = 64;
+
 /// Gates that an operator defines, and gates in a record.
 pub const GATES_MAX: usize = 32;
 

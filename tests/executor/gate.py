@@ -10,6 +10,14 @@ if kind == "holds":
         passed = words[1] in file.read()
     print(f"Ran 1 test in 0.0s\n\n{'OK' if passed else 'FAILED (failures=1)'}")
     sys.exit(not passed)
+if kind == "reports":
+    # The code under test says what it likes, and then the run writes its report.
+    os.makedirs("out", exist_ok=True)
+    code = {"__name__": "under_test"}
+    exec(open(words[0]).read(), code)
+    failed = not code.get("right")
+    with open("out/report.xml", "x") as file:
+        file.write(f"<testsuite><testcase>{'<failure/>' if failed else ''}</testcase></testsuite>")
 if kind == "none":
     print("Ran 0 tests in 0.0s\n\nOK")
 if kind == "hangs":

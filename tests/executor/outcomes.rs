@@ -229,6 +229,71 @@ fn gates_leave_evidence() {
     assert!(!goal.contains("gate:"), "{goal}");
 }
 
+/// A gate with a summary or a report that the result itself had brought along passed.
+#[test]
+fn a_false_summary_or_report_does_not_pass_a_gate() {
+    let bench = Bench::new("counts");
+    let mut executor = bench.child(&[]);
+    let report = "<testsuite><testcase/></testsuite>";
+    let leaves = |what: &str| format!("write a.txt import os, sys; {what}");
+    let rows = [
+        ("summary", "write a.txt echo 2 passed, 0 failed".into(), ""),
+        (
+            "summary",
+            "write a.txt echo 1 passed, 1 failed".into(),
+            "tests that failed",
+        ),
+        (
+            "summary",
+            "write a.txt echo 0 passed, 0 failed".into(),
+            "no test at all",
+        ),
+        ("summary", "write a.txt exit 0".into(), "no summary"),
+        (
+            "summary",
+            "write a.txt echo 9 passed, 0 failed; echo 2 passed, 0 failed".into(),
+            "more than one summary",
+        ),
+        ("reports", leaves("right = True"), ""),
+        (
+            "reports",
+            leaves("print('Ran 3 tests', 'OK', sep=chr(10))"),
+            "tests that failed",
+        ),
+        (
+            "reports",
+            format!(
+                "{}\nwrite out/report.xml {report}",
+                leaves("sys.stdout.flush(); os._exit(0)")
+            ),
+            "no report",
+        ),
+        (
+            "reports",
+            leaves("os.mkfifo('out/report.xml'); os._exit(0)"),
+            "something else than a plain file",
+        ),
+        (
+            "reports",
+            leaves(
+                "os.truncate(os.open('out/report.xml', os.O_CREAT | os.O_RDWR), 1 << 25); os._exit(0)",
+            ),
+            "more than",
+        ),
+    ];
+    for (gate, goal, why) in rows {
+        let acceptance = json!({"acceptance": [format!("gate:{gate}")]});
+        let record = executor.done(task_with(&bench.repo, &goal, acceptance));
+        let message = record["error"]["message"].as_str().unwrap_or("");
+        assert_eq!(message.is_empty(), why.is_empty(), "{goal}: {record}");
+        assert!(message.contains(why), "{goal}: {record}");
+        let warns = record["warnings"]
+            .to_string()
+            .contains("was removed before");
+        assert_eq!(warns, goal.contains("report.xml <"), "{record}");
+    }
+}
+
 #[test]
 fn a_gate_gets_its_words_as_they_stand() {
     let bench = Bench::new("words");

@@ -4,6 +4,7 @@ use std::fmt;
 
 use regex_lite::{Captures, Regex, RegexBuilder};
 
+use crate::executor::run::report::{ReportFault, ReportPath};
 use crate::executor::run::runners::Runner;
 use crate::limits::GATE_PATTERN_BYTES_MAX;
 use crate::wire::json::Value;
@@ -28,6 +29,8 @@ pub enum Counts {
     Runner(Runner),
     /// The one summary in the output that a pattern matches.
     Pattern(SummaryPattern),
+    /// A report in the form of JUnit's XML that the run writes.
+    Report(ReportPath),
 }
 
 /// Why the tests of a gate that says how they are counted were not.
@@ -39,12 +42,15 @@ pub enum CountFault {
     SeveralSummaries,
     /// What a group of it matches is not a number, or is a larger one than can be counted.
     Number(&'static str),
+    /// The report at this path does not count.
+    Report(ReportPath, ReportFault),
 }
 
 impl fmt::Display for CountFault {
     /// Goes on after the name of the gate.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Report(path, fault) => f.write_str(&fault.told(path)),
             Self::NoSummary => f.write_str("printed no summary that its pattern matches"),
             Self::SeveralSummaries => f.write_str(
                 "printed more than one summary that its pattern matches, and any of them may be \
@@ -72,13 +78,18 @@ impl Counts {
                     (Some(("pattern", Value::String(text))), None) => {
                         Some(Self::Pattern(SummaryPattern::read(text)?))
                     }
+                    (Some(("junit", Value::String(path))), None) => {
+                        let path = ReportPath::read(path);
+                        let what = "has a report in counts that is not a file below its checkout";
+                        Some(Self::Report(path.ok_or(what)?))
+                    }
                     _ => None,
                 }
             }
             _ => None,
         };
         let what = "counts what is not known: it may be cargo, pytest, unittest, go, node, \
-                    nothing or {\"pattern\": REGEX}";
+                    nothing, {\"pattern\": REGEX} or {\"junit\": PATH}";
         read.ok_or_else(|| what.to_owned())
     }
 }
@@ -208,6 +219,30 @@ mod tests {
         let not_a_number = r"(?<passed>\w+) ok (?<skipped>\d+)";
         let fault = Err(CountFault::Number("passed"));
         assert_eq!(counted(not_a_number, "all ok 2"), fault);
+    }
+
+    /// The examples in the manual are taken, and say what it says of them.
+    #[test]
+    fn the_examples_of_the_manual_count() {
+        let manual = include_str!("../manual.md");
+        let examples: Vec<&str> = manual
+            .lines()
+            .filter_map(|line| line.strip_prefix("- `")?.split_once("` is a "))
+            .map(|(example, _)| example)
+            .collect();
+        let read = |counts: &&str| {
+            let text = format!(r#"{{"slow":{{"argv":["x"],"counts":{counts}}}}}"#);
+            gates::read(text.as_bytes()).expect(counts).remove(0).counts
+        };
+        let counts: Vec<Counts> = examples.iter().map(read).collect();
+        let [Counts::Pattern(pattern), Counts::Report(path)] = counts.as_slice() else {
+            panic!("{examples:?}");
+        };
+        let summary = counted(pattern.0.as_str(), "12 passed, 3 failed\n");
+        let summary = summary.expect("a summary").expect("it is counted");
+        assert_eq!((summary.passed, summary.failed), (12, 3));
+        let command = format!("`pytest --junitxml={path}`");
+        assert!(manual.contains(&command), "{command}");
     }
 
     /// A setting that can never count is refused at the start, and names its gate.

@@ -26,7 +26,7 @@ impl<'g> GateOutput<'g> {
             counts,
             tests: match counts {
                 Counts::Pattern(_) => Err(CountFault::NoSummary),
-                Counts::Nothing | Counts::Runner(_) => Ok(TestCount::default()),
+                _ => Ok(TestCount::default()),
             },
             line: Vec::new(),
             is_cut: false,
@@ -37,7 +37,7 @@ impl<'g> GateOutput<'g> {
     /// Takes in what was printed next.
     pub fn hear(&mut self, mut printed: &[u8]) {
         self.keep_tail(printed);
-        if *self.counts == Counts::Nothing {
+        if let Counts::Nothing | Counts::Report(_) = self.counts {
             return;
         }
         while let Some(at) = memchr::memchr(b'\n', printed) {
@@ -62,7 +62,7 @@ impl<'g> GateOutput<'g> {
             _ if self.is_cut => {}
             (Counts::Runner(runner), Ok(tests)) => runner.count_line(&line, tests),
             (Counts::Pattern(pattern), tests) => pattern.count_line(line.trim_end(), tests),
-            (Counts::Nothing | Counts::Runner(_), _) => {}
+            _ => {}
         }
         drop(line);
         self.line.clear();
@@ -85,7 +85,7 @@ impl<'g> GateOutput<'g> {
         let inside = tail.iter().take(3).take_while(is_inside).count();
         let text = String::from_utf8_lossy(&tail[inside..]);
         let tests = match self.counts {
-            Counts::Nothing => Ok(None),
+            Counts::Nothing | Counts::Report(_) => Ok(None),
             Counts::Runner(_) | Counts::Pattern(_) => self.tests.map(Some),
         };
         (tests, end_of(&text, GATE_TAIL_BYTES_MAX).to_owned())

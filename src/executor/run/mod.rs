@@ -15,8 +15,8 @@
 //!   [`watchman`] makes the clone safe to look at where the executor is killed.
 //!   [`process`] and [`pipe`] are the system.
 //! - [`verification`] holds a result to its [`gates`], with [`scope`]. [`gate_output`] counts their
-//!   tests, by way of [`counts`] and [`runners`]. [`gate_inputs`] knows what decides a
-//!   gate, by way of [`path_pattern`].
+//!   tests, by way of [`counts`] and [`runners`], or from a [`report`], which [`junit`] reads.
+//!   [`gate_inputs`] knows what decides a gate, by way of [`path_pattern`].
 //! - [`verdict`] says what became of the task, and [`record`] writes it down within its bound.
 //!
 //! Nothing here waits without a limit: not for git, not for a pipe that somebody holds, not for a
@@ -36,6 +36,7 @@ pub mod git_dirs;
 pub mod guard;
 pub mod inspection;
 pub mod job;
+pub mod junit;
 pub mod link_names;
 pub mod links;
 pub mod listing;
@@ -49,6 +50,7 @@ pub mod record;
 pub mod repo;
 pub mod repo_files;
 pub mod repo_settings;
+pub mod report;
 pub mod result;
 pub mod run_when_opened;
 pub mod runners;

@@ -3,10 +3,12 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::job::Job;
 use crate::executor::policy::Policy;
+use crate::executor::run::counts::{CountFault, Counts};
 use crate::executor::run::gate_inputs::GateInputs;
 use crate::executor::run::gate_output::GateOutput;
 use crate::executor::run::gates::Gate;
@@ -89,9 +91,25 @@ impl Job<'_> {
         let repo = self.repo.as_ref().ok_or("there is no repository")?;
         let lender = Lender::of_own_dir(&self.path("git"), repo)?;
         git.clone_at(&lender, &dirs.dir, commit)?;
+        self.clear_report(gate, &dirs.dir)?;
         let run = self.run_gate(gate, &dirs, log);
         let run = run.map_err(|error| error.to_string())?;
         self.findings.gates.extend(run);
+        Ok(())
+    }
+
+    /// Takes what the result has in the place of a gate's report out of the gate's checkout.
+    fn clear_report(&mut self, gate: &Gate, checkout: &Path) -> Result<(), String> {
+        let Counts::Report(path) = &gate.counts else {
+            return Ok(());
+        };
+        let cleared = path.clear(checkout);
+        if cleared.map_err(|error| format!("{path} in the checkout of a gate: {error}"))? {
+            let name = start_of(&gate.name, GATE_SHOWN_BYTES_MAX);
+            let what = "is in the result, and was removed before the gate ran";
+            let told = format!("the report of the gate {name} {what}: {path}");
+            self.findings.warnings.push(told);
+        }
         Ok(())
     }
 
@@ -130,7 +148,14 @@ impl Job<'_> {
         if let (Some(_), Ending::NotStarted(_)) = (ended.stopped, &ended.ending) {
             return Ok(None);
         }
-        let (tests, tail) = output.finish();
+        let (printed, tail) = output.finish();
+        let tests = match &gate.counts {
+            Counts::Report(path) => {
+                let counted = path.count(&dirs.dir).map(Some);
+                counted.map_err(|fault| CountFault::Report(path.clone(), fault))
+            }
+            _ => printed,
+        };
         let stop = match self.findings.stopped {
             Some(reason) => Some(GateStop::WithTask(reason)),
             None => ended.stopped.map(|_| GateStop::Timeout(gate.timeout_s)),

@@ -9,6 +9,7 @@ pub mod api;
 pub mod clock;
 pub mod daemon;
 pub mod json;
+pub mod named_places;
 pub mod policy;
 pub mod run;
 pub mod schedule;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
 
+use crate::executor::named_places::{self, NamedPath};
 use crate::executor::run::disk::DiskBounds;
 use crate::executor::run::gates::{self, Gate};
 use crate::executor::run::repo::AllowedPlaces;
@@ -137,9 +138,21 @@ impl Policy {
         let credentials = credentials.map(|path| lent(path, home.as_deref()));
         let credentials = credentials.collect::<Result<_, _>>()?;
         let agent = found(&config.agent)?;
-        named_outside_of_writable(&config, &agent, &gates)?;
         let program = env::current_exe();
         let program = program.map_err(|error| format!("this program cannot be found: {error}"))?;
+        let mut named = named(&config, &agent, &gates);
+        named.extend(allow.iter().map(|path| NamedPath {
+            by: "the repository",
+            path: path.clone(),
+            may_be_writable: true,
+        }));
+        named.push(NamedPath {
+            by: "this program",
+            path: program.clone(),
+            may_be_writable: false,
+        });
+        named_places::outside_of_writable(&named, &config.writable)?;
+        named_places::own_programs_outside_of_writable(&safe_path(), &config.writable)?;
         let walls = standing::find(config.walls, &program)?;
         let limits = Reach::of_limits(walls, rustix::process::geteuid().is_root());
         let controllers = cgroups.as_ref().map(Cgroups::controllers);
@@ -253,45 +266,35 @@ fn opened(option: &str, paths: &mut Vec<PathBuf>) -> Result<(), String> {
     Ok(())
 }
 
-/// Refuses what lies where tasks may write: one task could put a link in its place, which would
-/// open something else to the next one.
-fn named_outside_of_writable(
-    config: &ExecutorConfig,
-    agent: &[OsString],
-    gates: &[Gate],
-) -> Result<(), String> {
+/// Every path that the command line names or stands for, so that none lies where tasks may write.
+fn named(config: &ExecutorConfig, agent: &[OsString], gates: &[Gate]) -> Vec<NamedPath> {
     let commands = gates
         .iter()
         .map(|gate| gate.argv.iter().map(OsString::from).collect());
     let commands = commands.chain([agent.to_vec()]);
     let run = commands.flat_map(|argv: Vec<OsString>| view::of_the_command(&argv));
-    let mut named: Vec<(&str, PathBuf)> = run.map(|path| ("the command", path)).collect();
-    for (option, paths) in [
-        ("--readable", &config.readable[..]),
-        ("--writable", &config.writable),
-        ("--credentials", &config.credentials),
-        ("--allow-repo", &config.allow),
-        ("--gates", config.gates.as_slice()),
-        ("--socket", config.socket.as_slice()),
-        ("--state", std::slice::from_ref(&config.state)),
-    ] {
-        let absolute = paths.iter().flat_map(std::path::absolute);
-        named.extend(absolute.map(|path| (option, path)));
-        let real = paths.iter().flat_map(|path| path.canonicalize());
-        named.extend(real.map(|path| (option, path)));
-    }
-    for (option, path) in &named {
-        let mut writable = config.writable.iter();
-        if let Some(outer) = writable.find(|outer| path != *outer && path.starts_with(outer)) {
-            return Err(format!(
-                "{option} {} lies in --writable {}, where a task could put a link in its place: \
-                 move one of them",
-                path.display(),
-                outer.display()
-            ));
-        }
-    }
-    Ok(())
+    let run = run.collect::<Vec<_>>();
+    let state = std::slice::from_ref(&config.state);
+    let options = [
+        ("the command", &run[..], true),
+        ("--readable", &config.readable, true),
+        ("--writable", &config.writable, true),
+        ("--credentials", &config.credentials, true),
+        ("--allow-repo", &config.allow, true),
+        ("--gates", config.gates.as_slice(), false),
+        ("--socket", config.socket.as_slice(), false),
+        ("--state", state, false),
+    ];
+    let named = options
+        .into_iter()
+        .flat_map(|(by, paths, may_be_writable)| {
+            paths.iter().map(move |path| NamedPath {
+                by,
+                path: path.clone(),
+                may_be_writable,
+            })
+        });
+    named.collect()
 }
 
 /// A file of the user's home: its place in a home, and the file itself.

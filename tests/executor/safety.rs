@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use serde_json::json;
@@ -315,7 +316,7 @@ fn gates_are_defined_outside_of_what_tasks_may_change() {
     let bench = Bench::new("defined");
     fs::copy(bench.gates(), bench.repo.join("gates.json")).unwrap();
     let inside = bench.repo.join("gates.json");
-    let refused = |gates: &std::path::Path| {
+    let refused = |gates: &Path| {
         let words = [
             OsStr::new("--gates"),
             gates.as_os_str(),
@@ -443,6 +444,67 @@ fn what_an_option_names_does_not_lie_where_tasks_write() {
             "{option}: {said}"
         );
         assert!(said.contains(option), "{option}: {said}");
+    }
+}
+
+/// A state that was not there yet was accepted, and so was a link that a task had meanwhile led to
+/// what the user had not named.
+#[test]
+fn no_link_on_the_way_of_an_option_lies_where_tasks_write() {
+    let bench = Bench::new("on-the-way");
+    fs::create_dir_all(bench.path("w")).unwrap();
+    fs::create_dir_all(bench.path("secret")).unwrap();
+    fs::write(bench.path("secret/key"), "x").unwrap();
+    fs::copy(bench.gates(), bench.path("secret/gates.json")).unwrap();
+    for (link, target) in [
+        ("al", "w"),
+        ("w/out", "../secret"),
+        ("w/key", "../secret/key"),
+        ("w/agent", "/bin/true"),
+        ("chain", "w/out"),
+        ("key", "w/key"),
+        ("agent", "al/agent"),
+    ] {
+        symlink(target, bench.path(link)).unwrap();
+    }
+    let (link, own) = ("could put a link in its place", "the executor's alone");
+    for (option, path, refusal) in [
+        ("--state", "al/new/state", link),
+        ("--state", "w", own),
+        ("XDG_STATE_HOME", "al/new", link),
+        ("--socket", "al/new/socket", link),
+        ("--readable", "chain", link),
+        ("--readable", "al/out", link),
+        ("--writable", "chain", link),
+        ("--credentials", "key", link),
+        ("--gates", "chain/gates.json", link),
+        ("--allow-repo", "al/out", link),
+        ("the command", "agent", link),
+    ] {
+        let path = bench.path(path);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_rocco"));
+        command.args(["executor", "--sandbox", "off", "--writable"]);
+        command.arg(bench.path("w"));
+        command.env("HOME", &bench.root).stdin(Stdio::null());
+        match option {
+            "XDG_STATE_HOME" => command.env(option, &path),
+            "the command" => &mut command,
+            _ => command.arg(option).arg(&path),
+        };
+        if !["--state", "XDG_STATE_HOME"].contains(&option) {
+            command.arg("--state").arg(bench.path("state"));
+        }
+        command.arg("--allow-repo").arg(&bench.repo).arg("--");
+        command.arg(match option {
+            "the command" => &path,
+            _ => Path::new("true"),
+        });
+        let output = output(&mut command);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{option}: {said}");
+        assert!(said.contains(refusal), "{option}: {said}");
+        assert!(said.contains(&bench.show("w")), "{option}: {said}");
+        assert!(!bench.path("w/new").exists(), "{option}");
     }
 }
 

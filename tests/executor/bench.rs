@@ -112,6 +112,7 @@ impl Bench {
             "fills": {"argv": ["sh", "-c", "head -c 30000000 /dev/zero > $HOME/big; sleep 60"]},
             "module": {"argv": ["python3", "-m", "unittest"]},
             "makes": {"argv": ["make", "check"], "counts": "nothing"},
+            "makes-deep": {"argv": ["make", "-Csub", "-C", "deep"], "counts": "nothing"},
             "reports": {"argv": [gate, "reports", "a.txt"], "counts": {"junit": "out/report.xml"}},
             "summary": {"argv": ["sh", "a.txt"],
                         "counts": {"pattern": r"^(?<passed>\d+) passed, (?<failed>\d+) failed$"}},

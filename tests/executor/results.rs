@@ -294,6 +294,9 @@ fn what_make_takes_for_made_is_told_or_fails() {
     fs::write(bench.repo.join("Makefile"), "check: unit\n\tfalse\n").unwrap();
     fs::create_dir(bench.repo.join("old")).unwrap();
     fs::write(bench.repo.join("old/x"), "").unwrap();
+    fs::create_dir_all(bench.repo.join("sub/deep")).unwrap();
+    let rules = "check: unit.ok\n\nunit.ok:\n\tfalse\n";
+    fs::write(bench.repo.join("sub/deep/Makefile"), rules).unwrap();
     git(&bench.repo, &["add", "."]);
     git(&bench.repo, &["commit", "-q", "-m", "make"]);
     let mut strict = bench.child(&["--strict-gates"]);
@@ -304,6 +307,16 @@ fn what_make_takes_for_made_is_told_or_fails() {
         ("write src/unit x", "gate_failed"),
     ] {
         let wanted = json!({"acceptance": ["gate:makes"]});
+        let record = strict.done(task_with(&bench.repo, goal, wanted));
+        assert_eq!(record["error"]["code"], code, "{goal}: {record}");
+    }
+    for (goal, code) in [
+        ("write sub/deep/check x", "gate_touched"),
+        ("write sub/deep/unit.ok x", "gate_touched"),
+        ("write sub/deep/other.ok x", "gate_failed"),
+        ("write sub/check x", "gate_failed"),
+    ] {
+        let wanted = json!({"acceptance": ["gate:makes-deep"]});
         let record = strict.done(task_with(&bench.repo, goal, wanted));
         assert_eq!(record["error"]["code"], code, "{goal}: {record}");
     }

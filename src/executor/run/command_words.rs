@@ -10,7 +10,7 @@ pub const UNKNOWN: char = '\0';
 const DEPTH_MAX: usize = 3;
 
 /// The directory that a gate starts in, as scripts write it.
-const HERE: [&str; 4] = ["${PWD}", "$(pwd)", "`pwd`", "$PWD"];
+const HERE: [&str; 5] = ["${PWD}", "$(pwd)", "`pwd`", "$PWD", "~+"];
 
 /// What a word may name.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ pub fn words(argument: &str) -> Vec<String> {
         let inner: Vec<String> = quoted.iter().flat_map(|text| shell_words(text)).collect();
         words.extend(quoted);
         let is_line =
-            |word: &String| word.contains(|c: char| c.is_whitespace() || "'\"\\".contains(c));
+            |word: &String| word.contains(|c: char| c.is_whitespace() || "'\"\\$".contains(c));
         quoted = inner.iter().filter(|word| is_line(word)).cloned().collect();
         words.extend(inner);
     }
@@ -66,18 +66,18 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
     text.split(separates).filter(|word| !word.is_empty())
 }
 
-/// A file that stands behind the letter of an option. Directories that are searched hold what a
-/// gate tests, and are not told.
+/// What stands behind the letter of an option. Directories that are searched hold what a gate
+/// tests, and are not told.
 fn behind_option(word: &str) -> Option<&str> {
     let rest = word.strip_prefix('-')?;
     let letter = rest.chars().next().filter(char::is_ascii_alphabetic)?;
-    let file = &rest[1..];
-    (!"IL".contains(letter) && file.contains(['/', '.'])).then_some(file)
+    let value = &rest[1..];
+    (!"IL".contains(letter) && !value.is_empty()).then_some(value)
 }
 
 /// The words that a shell makes of a line: without quotes, and with a mark for what it fills in.
 fn shell_words(line: &str) -> Vec<String> {
-    let mut words = vec![String::new()];
+    let (mut words, mut others) = (vec![String::new()], Vec::new());
     let mut quote = None;
     let mut rest = line.chars().peekable();
     while let Some(character) = rest.next() {
@@ -86,9 +86,16 @@ fn shell_words(line: &str) -> Vec<String> {
             ('\\', None | Some('"')) => word.extend(rest.next().filter(|next| *next != '\n')),
             ('\'' | '"', None) => quote = Some(character),
             (_, Some(open)) if character == open => quote = None,
+            // These quotes are those of a translation.
+            ('$', None) if rest.peek() == Some(&'"') => {}
+            ('$', None) if rest.next_if_eq(&'\'').is_some() => add_quoted(word, &mut rest),
             ('$', _) => {
                 word.push(UNKNOWN);
-                skip_expansion(&mut rest);
+                others.push(skip_expansion(&mut rest));
+            }
+            ('~', None) if word.is_empty() => {
+                word.push(UNKNOWN);
+                while rest.next_if(|next| !ends_home(*next)).is_some() {}
             }
             ('`', _) => {
                 word.push(UNKNOWN);
@@ -100,33 +107,69 @@ fn shell_words(line: &str) -> Vec<String> {
             _ => word.push(character),
         }
     }
+    words.extend(others);
     words.retain(|word| !word.is_empty());
     words
 }
 
-/// Skips the name of a variable, or a command whose output is taken.
-fn skip_expansion(rest: &mut std::iter::Peekable<std::str::Chars<'_>>) {
+/// Whether a character ends what a shell makes a directory of, such as `~-` or `~user`.
+fn ends_home(character: char) -> bool {
+    character.is_whitespace() || "/;|&()<>".contains(character)
+}
+
+/// Adds what stands in `$'...'` to a word, with a mark for each character that is written as an
+/// escape.
+fn add_quoted(word: &mut String, rest: &mut std::iter::Peekable<std::str::Chars<'_>>) {
+    while let Some(character) = rest.next().filter(|character| *character != '\'') {
+        if character != '\\' {
+            word.push(character);
+            continue;
+        }
+        word.push(UNKNOWN);
+        let digits_max = match rest.next() {
+            Some('x') => 2,
+            Some('u') => 4,
+            Some('U') => 8,
+            Some('0'..='7') => 2,
+            Some('c') => 1,
+            _ => 0,
+        };
+        for _ in 0..digits_max {
+            let _ = rest.next_if(|next| next.is_ascii_hexdigit());
+        }
+    }
+}
+
+/// Skips the name of a variable, or a command whose output is taken. Tells what a shell may take
+/// instead of the variable's value (`${X:-run.sh}`).
+fn skip_expansion(rest: &mut std::iter::Peekable<std::str::Chars<'_>>) -> String {
     let in_name = |character: &char| character.is_ascii_alphanumeric() || *character == '_';
     let (open, close) = match rest.peek() {
         Some('{') => ('{', '}'),
         Some('(') => ('(', ')'),
         Some(character) if in_name(character) => {
             while rest.next_if(in_name).is_some() {}
-            return;
+            return String::new();
         }
         Some('@' | '*' | '#' | '?' | '!' | '$' | '-') => {
             rest.next();
-            return;
+            return String::new();
         }
-        _ => return,
+        _ => return String::new(),
     };
-    let mut depth = 0_usize;
+    let (mut depth, mut inner) = (0_usize, String::new());
     for character in rest.by_ref() {
         depth += usize::from(character == open);
         depth -= usize::from(character == close);
         if depth == 0 {
-            return;
+            break;
         }
+        inner.push(character);
+    }
+    let is_sign = |character: char| "-=+?".contains(character);
+    match inner.split_once(is_sign) {
+        Some((_, other)) if open == '{' => other.to_owned(),
+        _ => String::new(),
     }
 }
 
@@ -140,11 +183,15 @@ mod tests {
             ("sh 'a b.sh'", &["sh", "a b.sh"][..]),
             ("sh a\\ b.sh;x", &["sh", "a b.sh", "x"]),
             ("sh r\"un\".sh", &["sh", "run.sh"]),
-            ("sh \"${D:-x}\"/run.sh", &["sh", "\0/run.sh"]),
+            ("sh \"${D:-x}\"/run.sh", &["sh", "\0/run.sh", "x"]),
+            ("sh ${D-a/b}", &["sh", "\0", "a/b"]),
             ("$(f $(g))/x && `h`/y", &["\0/x", "\0/y"]),
             ("echo $ $1 '$x'", &["echo", "\0", "\0", "\0"]),
             ("'never closed", &["never closed"]),
             ("${never", &["\0"]),
+            ("sh $'a\\x20b.sh' $'c\\'d'", &["sh", "a\0b.sh", "c\0d"]),
+            ("sh $\"run\".sh", &["sh", "run.sh"]),
+            ("sh ~-/run.sh;~u/x a~b", &["sh", "\0/run.sh", "\0/x", "a~b"]),
             ("", &[]),
         ] {
             assert_eq!(shell_words(line), wanted, "{line}");

@@ -3,6 +3,7 @@
 
 use crate::executor::run::command_words::{Named, words};
 use crate::executor::run::gates::Gate;
+use crate::executor::run::hiding::{hides, hides_directory};
 use crate::executor::run::path_pattern::{FoldedPath, PathGlob};
 use crate::executor::run::result::FileChange;
 use crate::executor::run::run_when_opened::holds_attributes;
@@ -29,7 +30,7 @@ const INPUTS: &[ProgramInputs] = &[
     },
     ProgramInputs {
         programs: "make gmake bmake mingw32-make",
-        files: "gnumakefile bsdmakefile makefile *.mk",
+        files: "gnumakefile bsdmakefile makefile makefile.* *.mk *.mak *.make *.makefile",
     },
     ProgramInputs {
         programs: "cargo cross rustc clippy-driver",
@@ -142,7 +143,9 @@ const TAKES_TARGETS: &str = "\
 /// What decides a gate, as far as its definition tells.
 #[derive(Debug)]
 pub struct GateInputs<'g> {
-    files: &'g [String],
+    declared: &'g [String],
+    /// The same, as paths that are compared.
+    files: Vec<FoldedPath>,
     named: Vec<FoldedPath>,
     globs: Vec<PathGlob>,
     patterns: Vec<&'static str>,
@@ -150,6 +153,8 @@ pub struct GateInputs<'g> {
     makes_files: bool,
     /// Where the modules of Python's are looked for first.
     module_dirs: Vec<FoldedPath>,
+    /// Directories that a module of Python's may hide.
+    packages: Vec<FoldedPath>,
 }
 
 impl<'g> GateInputs<'g> {
@@ -169,23 +174,29 @@ impl<'g> GateInputs<'g> {
                 Named::Glob(glob) => globs.push(glob),
             }
         }
-        let mut module_dirs = Vec::new();
+        let files = gate.files.iter();
+        let files: Vec<FoldedPath> = files
+            .filter_map(|file| FoldedPath::of_argument(file))
+            .collect();
+        let (mut module_dirs, mut packages) = (Vec::new(), Vec::new());
         if runs(PYTHON) {
             module_dirs = named.iter().map(FoldedPath::parent).collect();
             module_dirs.push(FoldedPath::root());
             // A module of a package is loaded after the package, whatever is found for it.
-            let packages = named.iter().flat_map(FoldedPath::dirs_above);
-            let packages: Vec<_> = packages.flat_map(|dir| dir.as_package()).collect();
-            named.extend(packages);
+            let all = named.iter().chain(&files);
+            packages = all.flat_map(FoldedPath::dirs_above).collect();
+            named.extend(packages.iter().map(FoldedPath::package_file));
         }
         let inputs = INPUTS.iter().filter(|inputs| runs(inputs.programs));
         Self {
-            files: &gate.files,
+            declared: &gate.files,
+            files,
             patterns: inputs.flat_map(|inputs| inputs.files.split(' ')).collect(),
             named,
             globs,
             makes_files: runs(MAKES_FILES),
             module_dirs,
+            packages,
         }
     }
 
@@ -195,12 +206,12 @@ impl<'g> GateInputs<'g> {
         let mut names = change.names();
         names.any(|name| self.has(name) || holds_attributes(name))
             || !change.is_file() && self.is_below(&change.path)
-            || self.makes_files && self.may_be_made(change)
+            || self.makes_files && (change.may_be_made || self.is_beside(change))
     }
 
-    /// Whether a new file or directory may be one that a target makes: it lies where a makefile
-    /// may, and has no ending, as names of targets have none.
-    fn may_be_made(&self, change: &FileChange) -> bool {
+    /// Whether a new file or directory may be one that a target makes, although no makefile of the
+    /// tree tells so: it lies where `make` starts and has no ending, as names of targets have none.
+    fn is_beside(&self, change: &FileChange) -> bool {
         let new = change.new_dir.as_deref().unwrap_or(&change.path);
         let name = new.rsplit('/').next().unwrap_or_default();
         let dir = FoldedPath::new(new).parent();
@@ -211,19 +222,23 @@ impl<'g> GateInputs<'g> {
     /// Whether something of it lies below a path, which is no directory any more.
     fn is_below(&self, path: &str) -> bool {
         let folded = FoldedPath::new(path);
-        let mut files = self
-            .files
-            .iter()
-            .filter_map(|file| FoldedPath::of_argument(file));
-        self.named.iter().any(|named| named.lies_in(&folded))
-            || files.any(|file| file.lies_in(&folded))
+        let mut known = self.named.iter().chain(&self.files);
+        known.any(|known| known.lies_in(&folded))
+    }
+
+    /// Whether a program loads a path in the place of something of it.
+    fn is_hidden_by(&self, path: &FoldedPath) -> bool {
+        let mut known = self.named.iter().chain(&self.files);
+        known.any(|known| hides(path, known))
+            || self.packages.iter().any(|dir| hides_directory(path, dir))
     }
 
     /// Whether a path is among it.
     fn has(&self, path: &str) -> bool {
         let folded = FoldedPath::new(path);
-        scope::covers(self.files, path)
+        scope::covers(self.declared, path)
             || self.named.iter().any(|named| folded.lies_in(named))
+            || self.is_hidden_by(&folded)
             || folded
                 .without_ending()
                 .is_some_and(|path| self.named.contains(&path))
@@ -269,15 +284,65 @@ mod tests {
     use crate::executor::run::counts::Counts;
 
     fn decides(line: &[&str], path: &str) -> bool {
-        let gate = Gate {
+        GateInputs::of(&gate(line, &[])).has(path)
+    }
+
+    fn gate(line: &[&str], files: &[&str]) -> Gate {
+        Gate {
             name: "x".into(),
             argv: line.iter().map(|&word| word.to_owned()).collect(),
             timeout_s: 1,
             counts: Counts::Nothing,
-            files: Vec::new(),
+            files: files.iter().map(|&file| file.to_owned()).collect(),
             pass_env: Vec::new(),
-        };
-        GateInputs::of(&gate).has(path)
+        }
+    }
+
+    #[test]
+    fn what_is_loaded_in_the_place_of_a_file_decides_a_gate() {
+        for (line, files, path, decided) in [
+            (
+                &["python3", "main.py"][..],
+                &["helper.py"][..],
+                "helper/__init__.py",
+                true,
+            ),
+            (&["./run"], &["sub/helper.py"], "sub/helper/x.py", true),
+            (&["./run"], &["sub/helper.py"], "helper/x.py", false),
+            (&["./run"], &["lib/helper.js"], "lib/helper", true),
+            (&["./run"], &["checks"], "checks.py", true),
+            (
+                &["python3", "-m", "chk.check"],
+                &[],
+                "chk/check/__main__.py",
+                true,
+            ),
+            (
+                &["python3", "-m", "chk.check"],
+                &[],
+                "chk/check.abi3.so",
+                true,
+            ),
+            (&["python3", "-m", "chk.check"], &[], "chk.abi3.so", true),
+            (
+                &["python3", "-m", "check"],
+                &[],
+                "check.cpython-311.so",
+                true,
+            ),
+            (&["python3", "main.py"], &["a/b/c.py"], "a/b.py", true),
+            (
+                &["python3", "main.py"],
+                &["a/b/c.py"],
+                "a/__init__.py",
+                true,
+            ),
+            (&["python3", "main.py"], &["a/b/c.py"], "a/b/d.py", false),
+        ] {
+            let gate = gate(line, files);
+            let has = GateInputs::of(&gate).has(path);
+            assert_eq!(has, decided, "{line:?} {files:?} {path}");
+        }
     }
 
     #[test]
@@ -331,6 +396,15 @@ mod tests {
             (&["node", "scripts/t"], "scripts/t.js", true),
             (&["python3", "-m", "unittest"], "unittest.md", false),
             (&["prove", "-Ilib", "t/a.t"], "lib/a.pm", false),
+            (&["python3", "-mcheck"], "check.py", true),
+            (&["python3", "-mtools.check"], "tools/check.py", true),
+            (&["env", "-Csub", "sh", "t.sh"], "sub/t.sh", true),
+            (&["x", "-ocheck.conf"], "check.conf", true),
+            (&["bash", "-c", "sh $'a\\x20b.sh'"], "a b.sh", true),
+            (&["bash", "-c", "sh ~+/run.sh"], "run.sh", true),
+            (&["bash", "-c", "cd x; sh ~-/run.sh"], "ci/run.sh", true),
+            (&["sh", "-c", "sh ${X:-run.sh}"], "run.sh", true),
+            (&["sh", "-c", "sh ${X-ci/run}"], "ci/run", true),
             (&["python3", "-m", "sub.x.check"], "sub/__init__.py", true),
             (&["python3", "-m", "sub.x.check"], "sub.py", true),
             (

@@ -10,6 +10,7 @@ use crate::executor::run::git_dirs::GitDirs;
 use crate::executor::run::link_names::LinkNames;
 use crate::executor::run::links::{FollowedLink, Links, Way, dirs_above};
 use crate::executor::run::listing::shown;
+use crate::executor::run::make_targets::{MakeTargets, is_makefile};
 use crate::executor::run::result::{
     FileChange, LINK_MODE, MODULE_MODE, TreeEntry, blob, name_of, terminated,
 };
@@ -44,6 +45,8 @@ pub struct ResultTree {
     modules: Vec<String>,
     /// Its directories that git takes for repositories.
     repositories: Vec<String>,
+    /// What its makefiles name, without those that the task has changed.
+    made: MakeTargets,
     /// There is more than was read.
     is_cut: bool,
 }
@@ -73,6 +76,12 @@ impl ResultTree {
         let mut dirs = dirs_above(path);
         dirs.find(|dir| self.new_dirs.contains(*dir))
             .map(str::to_owned)
+    }
+
+    /// Whether a makefile may take what a task has added for made.
+    pub fn may_be_made(&self, change: &FileChange) -> bool {
+        let new_dir = change.new_dir.as_deref();
+        self.made.may_hold(&change.path, new_dir)
     }
 
     /// Other names of a changed path, by which the links that were there lead to it.
@@ -193,7 +202,15 @@ impl Git<'_> {
             ..ResultTree::default()
         };
         let most = RESULT_LINKS_MAX.max(tree.links.len());
-        self.list_tree(result, &mut tree)?;
+        let makefiles = self.list_tree(result, &mut tree)?;
+        let objects: Vec<&str> = makefiles
+            .iter()
+            .map(|(_, object)| object.as_str())
+            .collect();
+        let texts = self.blobs(result.git_dir, &objects)?;
+        for ((path, _), text) in makefiles.iter().zip(texts) {
+            tree.made.add(path, text.as_deref());
+        }
         tree.is_cut |= tree.links.len() > most;
         tree.links.truncate(most);
         let links = || tree.links.iter().chain(&tree.links_before);
@@ -207,8 +224,13 @@ impl Git<'_> {
     }
 
     /// Goes through the files of a result: adds the links that the task has not changed, and the
-    /// directories that git takes for repositories.
-    fn list_tree(&self, result: ResultPlace<'_>, tree: &mut ResultTree) -> Result<(), String> {
+    /// directories that git takes for repositories. Tells the paths and the objects of makefiles,
+    /// if the task has added something.
+    fn list_tree(
+        &self,
+        result: ResultPlace<'_>,
+        tree: &mut ResultTree,
+    ) -> Result<Vec<(String, String)>, String> {
         let mut command = self.command(result.git_dir, result.git_dir);
         command.args(["ls-tree", "-r", "-z", "--full-tree", result.head]);
         let output = self.run_cut(command)?;
@@ -216,6 +238,8 @@ impl Git<'_> {
         let changes = result.changes.iter();
         let changed: HashSet<&str> = changes.map(|change| change.path.as_str()).collect();
         let mut new_dirs = NewDirs::of(result.changes);
+        let adds = result.changes.iter().any(|change| change.status == "A");
+        let mut makefiles = Vec::new();
         let mut git_dirs = GitDirs::default();
         for entry in terminated(&output.stdout) {
             let Some((words, path)) = memchr::memchr(b'\t', entry).map(|at| entry.split_at(at))
@@ -225,26 +249,28 @@ impl Git<'_> {
             git_dirs.see(&path[1..]);
             let words = String::from_utf8_lossy(words);
             let mut words = words.split(' ');
-            let mode = words
-                .next()
-                .filter(|mode| [LINK_MODE, MODULE_MODE].contains(mode));
+            let mode = words.next();
+            let object = words.nth(1).unwrap_or_default();
             let path = name_of(&path[1..]);
             if changed.contains(path.as_str()) {
                 continue;
             }
             new_dirs.see_old(&path);
             match mode {
-                None => {}
                 Some(MODULE_MODE) => tree.modules.push(path),
-                Some(_) => {
-                    let object = words.nth(1).unwrap_or_default();
+                Some(LINK_MODE) => {
+                    if is_makefile(&path) {
+                        tree.made.add(&path, Some(b""));
+                    }
                     tree.links.push(TreeLink::new(path, object, false));
                 }
+                _ if adds && is_makefile(&path) => makefiles.push((path, object.to_owned())),
+                _ => {}
             }
         }
         tree.new_dirs = new_dirs.0.into_iter().map(str::to_owned).collect();
         tree.repositories = git_dirs.found();
-        Ok(())
+        Ok(makefiles)
     }
 
     /// The contents of blobs, in their order. None stands for one that is beyond the bound of git's

@@ -635,6 +635,7 @@ fn name_by_links(
     for change in changes {
         change.other_names = names.of(&change.path);
         change.new_dir = tree.new_dir(&change.path);
+        change.may_be_made = change.status == "A" && tree.may_be_made(change);
     }
     Ok(tree)
 }

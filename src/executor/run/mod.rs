@@ -8,7 +8,7 @@
 //!   and takes the files in by an [`own_dir`], and delivers the [`result`], by way of [`command`],
 //!   which ends whatever it runs within a limit; [`workspace`] is the directory in between.
 //!   [`inspection`] finds what of a result should be known before it is opened, with
-//!   [`run_when_opened`] and [`links`].
+//!   [`run_when_opened`], [`links`] and [`make_targets`].
 //! - [`brief`] is what the agent is told, [`claim`] is what it says of its work.
 //! - [`supervisor`] starts each program under a [`guard`], a process of its own that lets nothing
 //!   live on, with what [`program`] says the program is given. [`disk`] watches what it writes. A
@@ -16,7 +16,7 @@
 //!   [`process`] and [`pipe`] are the system.
 //! - [`verification`] holds a result to its [`gates`], with [`scope`]. [`gate_output`] counts their
 //!   tests, by way of [`counts`] and [`runners`], or from a [`report`], which [`junit`] reads.
-//!   [`gate_inputs`] knows what decides a gate, by way of [`path_pattern`].
+//!   [`gate_inputs`] knows what decides a gate, by way of [`path_pattern`] and [`hiding`].
 //! - [`verdict`] says what became of the task, and [`record`] writes it down within its bound.
 //!
 //! Nothing here waits without a limit: not for git, not for a pipe that somebody holds, not for a
@@ -34,12 +34,14 @@ pub mod gates;
 pub mod git;
 pub mod git_dirs;
 pub mod guard;
+pub mod hiding;
 pub mod inspection;
 pub mod job;
 pub mod junit;
 pub mod link_names;
 pub mod links;
 pub mod listing;
+pub mod make_targets;
 pub mod object_stores;
 pub mod own_dir;
 pub mod path_pattern;

@@ -47,9 +47,14 @@ impl FoldedPath {
         rest.first().map(String::as_str)
     }
 
-    /// The directory that holds the path.
+    /// The directory that holds the path. The root is its own.
     pub fn parent(&self) -> Self {
-        Self(self.0[..self.0.len() - 1].to_vec())
+        Self(self.0[..self.0.len().saturating_sub(1)].to_vec())
+    }
+
+    /// The name in that directory. The root has none.
+    pub fn name(&self) -> Option<&str> {
+        self.0.last().map(String::as_str)
     }
 
     /// The path of a file in a directory without the ending of its name, which some programs add.
@@ -86,20 +91,9 @@ impl FoldedPath {
         (!names.iter().any(String::is_empty)).then_some(Self(names))
     }
 
-    /// The files by which Python may find a package that the path is the directory of.
-    pub fn as_package(&self) -> Vec<Self> {
-        let inner = ["__init__.py", "__init__.pyc", "__init__.so"];
-        let inner = inner.map(|name| [self.0.as_slice(), &[name.to_owned()]].concat());
-        let beside = [".py", ".pyc", ".so"].map(|end| {
-            let mut names = self.0.clone();
-            names
-                .iter_mut()
-                .last()
-                .into_iter()
-                .for_each(|name| name.push_str(end));
-            names
-        });
-        inner.into_iter().chain(beside).map(Self).collect()
+    /// The file that makes a package of the directory.
+    pub fn package_file(&self) -> Self {
+        Self([self.0.as_slice(), &["__init__.py".to_owned()]].concat())
     }
 
     /// The directories above it, the root left out.

@@ -422,6 +422,7 @@ mod tests {
             after: TreeEntry::default(),
             other_names: Vec::new(),
             new_dir: None,
+            may_be_made: false,
         })
     }
 
@@ -487,6 +488,7 @@ mod tests {
             after: TreeEntry::default(),
             other_names: Vec::new(),
             new_dir: None,
+            may_be_made: false,
         };
         Findings {
             changes: paths.iter().map(change).collect(),
@@ -608,6 +610,7 @@ mod tests {
                 after: TreeEntry::default(),
                 other_names: Vec::new(),
                 new_dir: None,
+                may_be_made: false,
             };
             let findings = Findings {
                 gates: vec![gate; GATES_MAX],
@@ -714,6 +717,7 @@ mod tests {
             after: TreeEntry::default(),
             other_names: Vec::new(),
             new_dir: None,
+            may_be_made: false,
         };
         let findings = Findings {
             changes: paths.iter().map(change).collect(),

@@ -29,6 +29,8 @@ pub struct FileChange {
     pub other_names: Vec<String>,
     /// The uppermost directory above it that was not there.
     pub new_dir: Option<String>,
+    /// Whether a makefile that was there knows it, or a directory above it, as something to make.
+    pub may_be_made: bool,
 }
 
 impl FileChange {
@@ -217,6 +219,7 @@ fn change_of(words: &[u8], path: &[u8]) -> Option<FileChange> {
         after: entry(mode, after),
         other_names: Vec::new(),
         new_dir: None,
+        may_be_made: false,
     })
 }
 

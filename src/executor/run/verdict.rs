@@ -347,6 +347,7 @@ mod tests {
             after: TreeEntry::default(),
             other_names: Vec::new(),
             new_dir: None,
+            may_be_made: false,
         }
     }
 

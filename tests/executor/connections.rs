@@ -42,7 +42,10 @@ fn silent(bench: &Bench, connections: usize) -> Child {
 
 /// What a client is told that says hello.
 fn greet(bench: &Bench) -> Value {
-    let mut stream = UnixStream::connect(bench.socket()).unwrap();
+    greet_on(UnixStream::connect(bench.socket()).unwrap())
+}
+
+fn greet_on(mut stream: UnixStream) -> Value {
     // One that is refused may be closed by now.
     let _ = writeln!(stream, "{HELLO}");
     let mut line = String::new();
@@ -157,8 +160,10 @@ fn a_thread_that_cannot_be_started_is_told_and_ends_nothing() {
     // Each thread counts those that it starts, so that only the ninth connection is refused one.
     let which = (AT_START + 1).to_string();
     let mut daemon = Traced(without_threads(&bench, &which, &flags).spawn().unwrap());
-    wait_for("the socket", || socket.exists().then_some(()));
-    for _ in 0..AT_START {
+    // A socket has its name before it is listened on, so that only a connection tells that it is.
+    let first = wait_for("the socket", || UnixStream::connect(&socket).ok());
+    assert!(greet_on(first)["result"].is_object());
+    for _ in 1..AT_START {
         assert!(greet(&bench)["result"].is_object());
     }
     let refused = greet(&bench);

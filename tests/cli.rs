@@ -180,6 +180,15 @@ fn misuse_of_the_executor_and_its_tasks_is_told_as_well() {
             r#"unknown argument "shwo"; did you mean "show"? Try: rocco help task"#,
         ),
         ("task show", "TASK is missing. Try: rocco help task show"),
+        // One of two counted, and the other was passed over without a word.
+        (
+            "task --state /a list --state /b",
+            "--state is given more than once. Try: rocco help task",
+        ),
+        (
+            "task --json show x --json",
+            "--json is given more than once. Try: rocco help task",
+        ),
         (
             "task list --state",
             "--state needs a value. Try: rocco help task list",
@@ -277,6 +286,17 @@ fn completions_and_manuals_know_every_command() {
         let title = format!(".TH {name} 1  \"rocco {version}\"");
         assert!(page.contains(&title), "{line}: {page}");
         assert!(!page.contains("rocco rocco"), "{page}");
+        // Tables and JSON stand in the last section, and were filled and justified as a text.
+        let (extra, end) = (
+            page.find(".SH EXTRA\n.nf\n"),
+            page.find("\n.fi\n.SH VERSION"),
+        );
+        assert_eq!(
+            extra.is_some(),
+            page.contains(".SH EXTRA"),
+            "{line}: {page}"
+        );
+        assert!(extra.is_none() || extra < end, "{line}: {page}");
     }
 }
 

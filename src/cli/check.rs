@@ -1,9 +1,8 @@
 //! `rocco mcp --check`: a client of its own, to show what a client will see, and a client of the
 //! executor too.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::unix::ffi::OsStrExt as _;
 use std::process::{Child, ChildStdin, Command, ExitCode, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::thread::Builder;
@@ -15,6 +14,7 @@ use crate::limits::{EXECUTOR_HELLO_MS, EXECUTOR_LINE_BYTES_MAX, FRAME_PADDING_BY
 use crate::wire::json::{Object, Parser, Value};
 
 use super::serve::ServeOptions;
+use super::words::quoted;
 
 /// A server that has not answered and ended by then will not.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -104,19 +104,6 @@ pub(crate) fn run(options: &ServeOptions, out: &mut impl Write) -> io::Result<Ex
             writeln!(out, "FAILED      {fault}")?;
             Ok(ExitCode::FAILURE)
         }
-    }
-}
-
-/// A word as a shell takes it. One that is not UTF-8, or that would steer a terminal, is escaped as
-/// bash and zsh read it.
-fn quoted(word: &OsStr) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./=:,".contains(&byte);
-    match word.to_str() {
-        Some(text) if !text.is_empty() && text.bytes().all(plain) => text.to_owned(),
-        Some(text) if !text.contains(char::is_control) => {
-            format!("'{}'", text.replace('\'', r"'\''"))
-        }
-        _ => format!("$'{}'", word.as_bytes().escape_ascii()),
     }
 }
 
@@ -348,24 +335,4 @@ fn answer(result: Object<'_>) -> Option<String> {
     };
     let first = content.iter().next()?.as_object()?;
     Some(first.get("text")?.as_str()?.to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_command_is_shown_as_a_shell_takes_it() {
-        for (word, shown) in [
-            ("mcp", "mcp"),
-            ("--executor", "--executor"),
-            ("rocco executor -- sed", "'rocco executor -- sed'"),
-            ("it's", r"'it'\''s'"),
-            ("", "''"),
-        ] {
-            assert_eq!(quoted(OsStr::new(word)), shown);
-        }
-        let odd = OsStr::from_bytes(b"/a\xff'\x1b");
-        assert_eq!(quoted(odd), r"$'/a\xff\'\x1b'");
-    }
 }

@@ -25,5 +25,24 @@ pub(super) fn run(root: &Command, matches: &ArgMatches) -> Result<ExitCode, Stri
         .source(VERSION.trim_end())
         .render(&mut page);
     rendered.map_err(|error| format!("the page cannot be made: {error}"))?;
-    Ok(print(&String::from_utf8_lossy(&page)))
+    Ok(print(&laid_out(&String::from_utf8_lossy(&page))))
+}
+
+/// The page, whose last section keeps its lines: it has tables and JSON, which would be filled.
+fn laid_out(page: &str) -> String {
+    let (mut laid_out, mut is_filled) = (String::with_capacity(page.len()), true);
+    for line in page.lines() {
+        let is_heading = line.starts_with(".SH ");
+        if is_heading && !is_filled {
+            laid_out += ".fi\n";
+            is_filled = true;
+        }
+        laid_out += line;
+        laid_out.push('\n');
+        if line == ".SH EXTRA" {
+            laid_out += ".nf\n";
+            is_filled = false;
+        }
+    }
+    laid_out
 }

@@ -1,4 +1,4 @@
-//! The words of a program and its arguments that are given as one text.
+//! The words of a command as a shell takes them: split from one text, and quoted in another.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -40,6 +40,20 @@ pub(super) fn words(text: &OsStr) -> Option<Vec<OsString>> {
     }
 }
 
+/// A word as a shell takes it. One that is not UTF-8, or that would steer a terminal, is escaped as
+/// bash and zsh read it.
+#[cfg(feature = "cli")]
+pub(super) fn quoted(word: &OsStr) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./=:,".contains(&byte);
+    match word.to_str() {
+        Some(text) if !text.is_empty() && text.bytes().all(plain) => text.to_owned(),
+        Some(text) if !text.contains(char::is_control) => {
+            format!("'{}'", text.replace('\'', r"'\''"))
+        }
+        _ => format!("$'{}'", word.as_bytes().escape_ascii()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -76,5 +90,21 @@ mod tests {
         let split = words(OsStr::from_bytes(b"a\xff '\xfe b'")).unwrap();
         let bytes: Vec<&[u8]> = split.iter().map(|word| word.as_bytes()).collect();
         assert_eq!(bytes, [b"a\xff".as_slice(), b"\xfe b"]);
+    }
+
+    #[cfg(feature = "cli")]
+    #[test]
+    fn a_command_is_shown_as_a_shell_takes_it() {
+        for (word, shown) in [
+            ("mcp", "mcp"),
+            ("--executor", "--executor"),
+            ("rocco executor -- sed", "'rocco executor -- sed'"),
+            ("it's", r"'it'\''s'"),
+            ("", "''"),
+        ] {
+            assert_eq!(quoted(OsStr::new(word)), shown);
+        }
+        let odd = OsStr::from_bytes(b"/a\xff'\x1b");
+        assert_eq!(quoted(odd), r"$'/a\xff\'\x1b'");
     }
 }

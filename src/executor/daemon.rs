@@ -105,7 +105,10 @@ fn start(config: ExecutorConfig) -> Result<(), (u8, String)> {
     let journal =
         Journal::open(state.clone(), config.durable).map_err(|refused| match refused {
             StateDirError::Owned => (OWNED, format!("another executor has {}", state.display())),
-            StateDirError::System(error) => (1, format!("{}: {error}", state.display())),
+            StateDirError::System(path, error) => {
+                let what = "see to it, or name another directory with --state";
+                (1, format!("{}: {error}; {what}", path.display()))
+            }
         })?;
     let listener = config
         .socket

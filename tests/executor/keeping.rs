@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::process::Output;
 
 use serde_json::json;
 
@@ -77,6 +78,39 @@ fn a_state_directory_that_is_not_there_is_told() {
     let said = bench.task(&["show", "x"]).stderr;
     let hint = format!("see: rocco task list --state {state}");
     assert!(String::from_utf8_lossy(&said).contains(&hint));
+}
+
+/// The state directory was named where what is in it is in the way.
+#[test]
+fn what_is_in_the_way_in_a_state_directory_is_named() {
+    let bench = Bench::new("in-the-way");
+    let (tasks, lock) = (bench.path("state/tasks"), bench.path("state/lock"));
+    let said = |output: Output| {
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let seen = (output.status.code(), said.lines().count());
+        assert_eq!(seen, (Some(1), 1), "{said}");
+        said
+    };
+    fs::create_dir_all(&lock).unwrap();
+    fs::set_permissions(bench.path("state"), fs::Permissions::from_mode(0o700)).unwrap();
+    let refused = said(bench.refused(&[]));
+    assert!(
+        refused.starts_with(&format!("rocco: {}: ", lock.display())),
+        "{refused}"
+    );
+    assert!(refused.contains("--state"), "{refused}");
+    fs::remove_dir(&tasks).unwrap();
+    fs::write(&tasks, "").unwrap();
+    let refused = said(bench.refused(&[]));
+    assert!(
+        refused.starts_with(&format!("rocco: {}: ", tasks.display())),
+        "{refused}"
+    );
+    for words in [&["list"][..], &["show", "x"]] {
+        let refused = said(bench.task(words));
+        let wanted = format!("rocco: {} cannot be read: ", tasks.display());
+        assert!(refused.starts_with(&wanted), "{refused}");
+    }
 }
 
 /// Two `rocco task list` at once: one of them took the other for an executor.

@@ -410,6 +410,21 @@ fn what_cannot_work_is_refused_at_the_start() {
     }
 }
 
+/// Its directory was called `.`.
+#[test]
+fn the_directory_of_a_socket_is_named_in_full() {
+    let bench = Bench::new("open-socket");
+    fs::set_permissions(&bench.root, fs::Permissions::from_mode(0o755)).unwrap();
+    let output = bench.refused(&["--socket", "sk"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let wanted = format!("rocco: {} is open to other users", bench.root.display());
+    assert!(
+        said.starts_with(&wanted) && said.contains("--socket"),
+        "{said}"
+    );
+}
+
 /// A task put a link in the place of what an option had opened, and the next one, or the next
 /// executor, opened what it led to.
 #[test]

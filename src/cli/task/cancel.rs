@@ -8,7 +8,7 @@ use crate::executor::daemon::warn;
 use crate::executor::json;
 use crate::executor::store::state_dir::{FoundTask, StateDir};
 
-use super::text::{OutputFormat, coloured};
+use super::text::{OutputFormat, coloured, see};
 
 /// How long a cancelled task is waited for: an agent has five seconds to leave.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -53,9 +53,8 @@ pub(super) fn cancel(
             return Ok(ExitCode::SUCCESS);
         }
         if started.elapsed() > PATIENCE {
-            warn(&format!(
-                "{id} has not ended yet; see: rocco task show {id}"
-            ));
+            let see = see(&format!("show {id}"), state_dir);
+            warn(&format!("{id} has not ended yet; {see}"));
             return Ok(ExitCode::FAILURE);
         }
         std::thread::sleep(Duration::from_millis(50));

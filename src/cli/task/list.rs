@@ -23,7 +23,7 @@ pub(super) fn list(
         .and_then(|tasks| Ok((tasks, state_dir.tasks_unreadable()?)));
     let (mut tasks, damaged) = match all {
         Ok(all) => all,
-        Err(error) => return Ok(unreadable(state_dir.root(), &error)),
+        Err(error) => return Ok(unreadable(&state_dir.tasks(), &error)),
     };
     damaged
         .iter()

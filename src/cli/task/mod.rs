@@ -11,6 +11,7 @@ use std::io::{self, IsTerminal as _, Write};
 use std::process::ExitCode;
 
 use clap::builder::NonEmptyStringValueParser;
+use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use crate::executor::daemon::warn;
@@ -33,24 +34,17 @@ pub(super) fn command() -> Command {
     let list = "rocco task list shows all tasks, the newest first.";
     commands::command("task", "show the tasks of an executor", ABOUT)
         .after_help(EXIT_CODES)
-        .arg(executor::state().global(true))
-        .arg(
-            Arg::new("json")
-                .long("json")
-                .action(ArgAction::SetTrue)
-                .global(true)
-                .help("for scripts: one JSON object a line, of list, show and cancel"),
+        .args(of_all())
+        .subcommand(
+            commands::command("list", "all tasks, the newest first (the default)", list)
+                .args(of_all()),
         )
-        .subcommand(commands::command(
-            "list",
-            "all tasks, the newest first (the default)",
-            list,
-        ))
         .subcommands([
             of_one(
                 "show",
-                "all that is known of one task",
-                "rocco task show shows all that is known of a task.",
+                "what it is to do, where it stands, and what came of it",
+                "rocco task show shows what a task is to do, where it stands, and what a person \
+                 wants to know of its record. The whole record is shown with --json.",
             ),
             of_one(
                 "log",
@@ -72,6 +66,13 @@ pub(super) fn command() -> Command {
         ])
 }
 
+/// The options that stand before the name of a command as well as behind it.
+fn of_all() -> [Arg; 2] {
+    let json = Arg::new("json").long("json").action(ArgAction::SetTrue);
+    let help = "for scripts: one JSON object a line, of list, show and cancel";
+    [executor::state(), json.help(help)]
+}
+
 fn raw() -> Arg {
     let help = "for programs: every byte as it is, where the output is not a terminal; without this \
                 option, characters that steer a terminal or cannot be seen are shown as escapes";
@@ -85,21 +86,40 @@ fn of_one(name: &'static str, about: &'static str, text: &'static str) -> Comman
     let task = Arg::new("task").value_name("TASK").required(true);
     let task = task.value_parser(NonEmptyStringValueParser::new());
     let help = "the name of the task, or the start of it; rocco task list shows them";
-    commands::command(name, about, text).arg(task.help(help))
+    commands::command(name, about, text)
+        .arg(task.help(help))
+        .args(of_all())
+}
+
+/// The level of the line, before or behind the name of the command, that has an option of
+/// [`of_all`]. One that both have would count once, and the other without a word not at all.
+fn level<'m>(name: &str, levels: [&'m ArgMatches; 2]) -> Result<&'m ArgMatches, String> {
+    let [outer, inner] = levels;
+    let has = |level: &ArgMatches| level.value_source(name) == Some(ValueSource::CommandLine);
+    match (has(outer), has(inner)) {
+        (true, true) if !std::ptr::eq(outer, inner) => {
+            Err(format!("--{name} is given more than once"))
+        }
+        (true, _) => Ok(outer),
+        (false, _) => Ok(inner),
+    }
 }
 
 pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, String> {
+    let outer = matches;
     let (command, matches) = matches.subcommand().unwrap_or(("list", matches));
-    let state_dir = StateDir::new(executor::state_dir(matches)?);
+    let with_state = level("state", [outer, matches])?;
+    let with_json = level("json", [outer, matches])?;
+    let state_dir = StateDir::new(executor::state_dir(with_state)?);
     // Before the first executor of a user there is nothing, and nobody has mistyped anything.
-    if matches.contains_id("state")
+    if with_state.contains_id("state")
         && let Err(error) = state_dir.look()
     {
         return Ok(text::unreadable(state_dir.root(), &error));
     }
     let mut out = io::stdout().lock();
     let format = OutputFormat {
-        json: matches.get_flag("json"),
+        json: with_json.get_flag("json"),
         colours: out.is_terminal() && env::var_os("NO_COLOR").is_none(),
         raw: !out.is_terminal() && matches!(matches.try_get_one("raw"), Ok(Some(true))),
     };
@@ -144,7 +164,10 @@ fn answer(
 /// The task that a name, or the start of one, stands for.
 fn find(state_dir: &StateDir, name: &str) -> Result<FoundTask, String> {
     let shown = Sanitized::new(name, 64);
-    let tasks = state_dir.tasks_found().map_err(|error| error.to_string())?;
+    let tasks = state_dir.tasks_found().map_err(|error| {
+        let dir = state_dir.tasks();
+        format!("{} cannot be read: {error}", dir.display())
+    })?;
     let mut named = tasks.into_iter().filter(|found| {
         let id = found.task.id.to_string();
         id.starts_with(name)
@@ -156,10 +179,8 @@ fn find(state_dir: &StateDir, name: &str) -> Result<FoundTask, String> {
         (Some(found), None) => Ok(found),
         (Some(_), Some(_)) => Err(format!("{shown} is the start of more than one task's name")),
         (None, _) => {
-            let root = state_dir.root().display();
-            Err(format!(
-                "no task {shown} is in {root}; see: rocco task list --state {root}"
-            ))
+            let (root, see) = (state_dir.root().display(), text::see("list", state_dir));
+            Err(format!("no task {shown} is in {root}; {see}"))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `rocco task show`: all that is known of one task.
+//! `rocco task show`: one task, and what came of it.
 
 use std::io::{self, Write};
 

@@ -4,7 +4,9 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
+use crate::cli::words::quoted;
 use crate::executor::daemon::warn;
+use crate::executor::store::state_dir::StateDir;
 use crate::executor_protocol::sanitize::cannot_be_seen;
 use crate::executor_protocol::state::{Outcome, TaskState};
 
@@ -53,6 +55,12 @@ pub(super) fn visible_json(line: &str) -> String {
     visible
 }
 
+/// A command that says more, as a shell takes it.
+pub(super) fn see(words: &str, state_dir: &StateDir) -> String {
+    let state = quoted(state_dir.root().as_os_str());
+    format!("see: rocco task {words} --state {state}")
+}
+
 /// Says that something cannot be read.
 pub(super) fn unreadable(path: &Path, error: &io::Error) -> ExitCode {
     warn(&format!("{} cannot be read: {error}", path.display()));
@@ -62,6 +70,14 @@ pub(super) fn unreadable(path: &Path, error: &io::Error) -> ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A path with a space was no path any more when a person pasted the line.
+    #[test]
+    fn a_hint_is_a_line_that_a_shell_takes() {
+        let state_dir = StateDir::new("/a b".into());
+        let hint = see("list", &state_dir);
+        assert_eq!(hint, "see: rocco task list --state '/a b'");
+    }
 
     #[test]
     fn json_is_shown_without_what_steers_a_terminal() {

@@ -24,8 +24,9 @@ use crate::limits::{
 /// What is in the way, and what to do about it.
 pub fn listen(path: &Path) -> Result<UnixListener, String> {
     let show = path.display();
-    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
-    private_parent(dir.unwrap_or(Path::new(".")))?;
+    // A path without a directory means the current one, which is told by its name.
+    let whole = std::path::absolute(path).map_err(|error| format!("{show}: {error}"))?;
+    private_parent(whole.parent().unwrap_or(&whole))?;
     if let Ok(found) = fs::symlink_metadata(path) {
         if !found.file_type().is_socket() {
             return Err(format!(
@@ -55,7 +56,8 @@ fn private_parent(dir: &Path) -> Result<(), String> {
     let found = fs::metadata(dir).map_err(of_system)?;
     if found.permissions().mode() & 0o077 != 0 {
         return Err(format!(
-            "{show} is open to other users: the directory of the socket needs the mode 0700"
+            "{show} is open to other users: the directory of the socket needs the mode 0700; name a \
+             socket in a directory of its own with --socket"
         ));
     }
     Ok(())

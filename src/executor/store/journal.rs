@@ -59,8 +59,8 @@ pub struct Journal {
 pub enum StateDirError {
     /// Another executor has it.
     Owned,
-    /// The system does not give it.
-    System(io::Error),
+    /// The system does not give it, or what is in it: what, and why.
+    System(PathBuf, io::Error),
 }
 
 impl Journal {
@@ -70,34 +70,36 @@ impl Journal {
     ///
     /// Another executor has it, or the system does not give it.
     pub fn open(root: PathBuf, durable: Durability) -> Result<Self, StateDirError> {
-        let system = StateDirError::System;
+        let at = |path: &Path| {
+            let path = path.to_owned();
+            move |error| StateDirError::System(path, error)
+        };
         if let Some(parent) = root.parent() {
-            fs::create_dir_all(parent).map_err(system)?;
+            fs::create_dir_all(parent).map_err(at(parent))?;
         }
-        private_dir(&root).map_err(system)?;
-        let found = fs::metadata(&root).map_err(system)?;
-        if !found.is_dir() {
-            return Err(system(io::Error::from(ErrorKind::NotADirectory)));
-        }
+        private_dir(&root).map_err(at(&root))?;
+        let found = fs::metadata(&root).map_err(at(&root))?;
         if found.permissions().mode() & 0o022 != 0 {
             let what = "others may write there: it needs the mode 0700";
-            return Err(system(io::Error::new(ErrorKind::PermissionDenied, what)));
+            return Err(at(&root)(io::Error::new(ErrorKind::PermissionDenied, what)));
         }
-        private_dir(&root.join("tasks")).map_err(system)?;
-        let root = root.canonicalize().map_err(system)?;
+        let tasks = root.join("tasks");
+        private_dir(&tasks).map_err(at(&tasks))?;
+        let root = root.canonicalize().map_err(at(&root))?;
         let mut options = OpenOptions::new();
         options.create(true).write(true).truncate(false).mode(0o600);
-        let lock = options.open(root.join(LOCK)).map_err(system)?;
-        own(&lock)?;
-        let later = syncer().map_err(system)?;
+        let lock_path = root.join(LOCK);
+        let lock = options.open(&lock_path).map_err(at(&lock_path))?;
+        own(&lock).map_err(|refused| refused.map_or(StateDirError::Owned, at(&lock_path)))?;
+        let later = syncer().map_err(at(&root))?;
         let journal = Self {
+            states: StateWriter::start(later.clone()).map_err(at(&root))?,
             state_dir: StateDir::new(root),
             durable,
-            states: StateWriter::start(later.clone()).map_err(system)?,
             later,
             _lock: lock,
         };
-        journal.tidy().map_err(system)?;
+        journal.tidy().map_err(at(&tasks))?;
         Ok(journal)
     }
 
@@ -228,25 +230,25 @@ impl Journal {
 ///
 /// Whoever looks at tasks has a shared lock for a moment. An executor that was killed while it
 /// started a program leaves its exclusive lock with that program until the program is loaded. Both
-/// are waited for.
-fn own(lock: &File) -> Result<(), StateDirError> {
+/// are waited for. Fails with what the system says, or with nothing where another executor has it.
+fn own(lock: &File) -> Result<(), Option<io::Error>> {
     let started = Instant::now();
     let waited_for = |bound_ms| started.elapsed() > Duration::from_millis(bound_ms);
     loop {
         match lock.try_lock() {
             Ok(()) => return Ok(()),
-            Err(TryLockError::Error(error)) => return Err(StateDirError::System(error)),
+            Err(TryLockError::Error(error)) => return Err(Some(error)),
             Err(TryLockError::WouldBlock) => {}
         }
         match lock.try_lock_shared() {
-            Ok(()) => lock.unlock().map_err(StateDirError::System)?,
-            Err(TryLockError::Error(error)) => return Err(StateDirError::System(error)),
+            Ok(()) => lock.unlock().map_err(Some)?,
+            Err(TryLockError::Error(error)) => return Err(Some(error)),
             Err(TryLockError::WouldBlock) if !waited_for(STATE_OWNER_MS_MAX) => {}
-            Err(TryLockError::WouldBlock) => return Err(StateDirError::Owned),
+            Err(TryLockError::WouldBlock) => return Err(None),
         }
         if waited_for(STATE_LOCK_MS_MAX) {
-            let what = "somebody holds a shared lock on its file `lock` and does not let go";
-            return Err(StateDirError::System(io::Error::other(what)));
+            let what = "somebody holds a shared lock on it and does not let go";
+            return Err(Some(io::Error::other(what)));
         }
         std::thread::sleep(Duration::from_millis(1));
     }

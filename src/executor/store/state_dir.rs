@@ -64,7 +64,8 @@ impl StateDir {
         &self.root
     }
 
-    pub(super) fn tasks(&self) -> PathBuf {
+    /// Where the directories of tasks are.
+    pub fn tasks(&self) -> PathBuf {
         self.root.join("tasks")
     }
 

@@ -446,8 +446,29 @@ const _: () = assert!(TASK_COLLECT_S_MIN < GIT_TIMEOUT_S);
 /// some files whole, whatever their length, and compares files of half a GiB at most.
 pub const COMMAND_MEMORY_MIB: u64 = 2 << 10;
 
-/// The output of a git command that is read. A diff goes to a file instead.
-pub const GIT_OUTPUT_BYTES_MAX: usize = 16 << 20;
+/// The output of a git command that is read. A diff goes to a file instead. The longest list is
+/// that of what a result changes: each file with its path, twice, and 200 bytes beside.
+pub const GIT_OUTPUT_BYTES_MAX: usize = 64 << 20;
+const _: () = assert!(
+    2 * RESULT_PATHS_BYTES_MAX + 200 * TASK_RESULT_FILES_MAX as usize <= GIT_OUTPUT_BYTES_MAX
+);
+
+/// The paths of the files that a task adds, changes or removes, together.
+pub const RESULT_PATHS_BYTES_MAX: usize = 16 << 20;
+
+/// Files of a clone that are looked at when an agent has ended: a larger tree is not one that
+/// somebody works in. Each takes some 200 bytes meanwhile.
+pub const WORK_FILES_MAX: usize = 1 << 20;
+const _: () = assert!((TASK_RESULT_FILES_MAX as usize) < WORK_FILES_MAX);
+
+/// The index of a clone that is read: one of `WORK_FILES_MAX` files whose paths have 60 bytes.
+pub const INDEX_BYTES_MAX: usize = 128 << 20;
+
+/// The longest step of the times that a file system keeps: that of FAT.
+pub const DISK_TIME_STEP_MS_MAX: u64 = 2_100;
+
+/// Branches, tags and stashes of an agent's clone that are looked at.
+pub const AGENT_REFS_MAX: usize = 1 << 16;
 
 /// Symbolic links of a result's tree that are followed together, beside those that the task has
 /// changed. A tree with more is a collection of links.
@@ -501,6 +522,15 @@ pub const TASK_DISK_MIB: u64 = 16 << 10;
 /// otherwise, in MiB: each gate has a copy of them, and their difference to the base is kept as a
 /// text.
 pub const TASK_RESULT_MIB: u64 = 256;
+
+/// Files that a task may add, change or remove, unless the operator says otherwise: somebody has to
+/// look at them.
+pub const TASK_RESULT_FILES: u64 = 100_000;
+
+/// The highest number of these files that an operator can set: git is asked for all of them at
+/// once.
+pub const TASK_RESULT_FILES_MAX: u64 = 150_000;
+const _: () = assert!(TASK_RESULT_FILES <= TASK_RESULT_FILES_MAX);
 
 /// What has to be free on the file system of the state directory unless the operator says
 /// otherwise, in MiB, or no program of a task runs: what the rest of a desktop gets by with for a

@@ -19,9 +19,9 @@ use crate::executor::walls::entry;
 use crate::executor::walls::standing::{Walls, WallsWanted};
 use crate::limits::{
     TASK_COUNT_MAX, TASK_DEADLINE_S, TASK_DISK_FREE_MIB, TASK_DISK_MIB, TASK_FILE_MIB,
-    TASK_MEMORY_MIB, TASK_MIB_MAX, TASK_OPEN_FILES, TASK_PROCESSES, TASK_RESULT_MIB,
-    TASK_SILENCE_S, TASK_TIMEOUT_S_MAX, TASKS_QUEUED, TASKS_QUEUED_MAX, TASKS_RUNNING,
-    TASKS_RUNNING_MAX,
+    TASK_MEMORY_MIB, TASK_MIB_MAX, TASK_OPEN_FILES, TASK_PROCESSES, TASK_RESULT_FILES,
+    TASK_RESULT_FILES_MAX, TASK_RESULT_MIB, TASK_SILENCE_S, TASK_TIMEOUT_S_MAX, TASKS_QUEUED,
+    TASKS_QUEUED_MAX, TASKS_RUNNING, TASKS_RUNNING_MAX,
 };
 
 use super::commands;
@@ -106,7 +106,7 @@ pub(super) fn command() -> Command {
 }
 
 /// The options for what stands around the programs of a task.
-fn walls() -> [Arg; 12] {
+fn walls() -> [Arg; 13] {
     let mib = |name, default| number(name, "MIB", default, TASK_MIB_MAX);
     let count = |name, default| number(name, "N", default, TASK_COUNT_MAX);
     [
@@ -143,6 +143,13 @@ fn walls() -> [Arg; 12] {
         mib("disk", TASK_DISK_MIB).help("what all files of a task may take on the disk"),
         mib("result-size", TASK_RESULT_MIB)
             .help("what the files that a task adds or changes may hold together"),
+        number(
+            "result-files",
+            "N",
+            TASK_RESULT_FILES,
+            TASK_RESULT_FILES_MAX,
+        )
+        .help("how many files a task may add, change or remove"),
         mib("disk-free", TASK_DISK_FREE_MIB).help(
             "what has to be free on the file system of the state directory, or no program of a \
              task runs",
@@ -225,6 +232,7 @@ fn config(matches: &ArgMatches) -> Result<ExecutorConfig, String> {
             free_bytes_min: number("disk-free") << 20,
         },
         result_bytes_max: number("result-size") << 20,
+        result_files_max: number("result-files") as usize,
         strict_scope: matches.get_flag("strict-scope"),
         refuse_surprises: matches.get_flag("refuse-surprises"),
         strict_gates: matches.get_flag("strict-gates"),

@@ -17,6 +17,7 @@ use super::policy::{ExecutorConfig, Policy};
 use super::run::git::{self, Git};
 use super::run::job;
 use super::run::process::{self, EndSignals};
+use super::run::user_settings::UserSettings;
 use super::run::verdict::{Findings, Verdict};
 use super::run::workspace;
 
@@ -119,8 +120,14 @@ fn start(config: ExecutorConfig) -> Result<(), (u8, String)> {
     let scratch = journal.state_dir().root().join("git");
     // What the last executor left of it is of no use.
     remove_tree(&scratch).map_err(system)?;
+    let git = Git::new(scratch);
+    // Tasks are done all the same, and their agents see what an ignore file would have left out.
+    let user = git.user_settings().unwrap_or_else(|what| {
+        warn(&format!("your configuration of git is not read: {what}"));
+        UserSettings::default()
+    });
     let daemon = Arc::new(Daemon {
-        git: Git::new(scratch),
+        git: git.of_user(user),
         queue: Mutex::new(Queue::new(policy.bounds())),
         changed: Condvar::new(),
         uptime: Uptime::start(),

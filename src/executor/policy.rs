@@ -48,6 +48,8 @@ pub struct ExecutorConfig {
     pub disk_bounds: DiskBounds,
     /// What the files that a task adds or changes may hold together.
     pub result_bytes_max: u64,
+    /// How many files a task may add, change or remove.
+    pub result_files_max: usize,
     /// Whether a change outside of the declared scope is a failure.
     pub strict_scope: bool,
     /// Whether a change of what is run by somebody who only opens it is a failure.

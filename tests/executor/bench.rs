@@ -108,6 +108,7 @@ impl Bench {
             "scribbles": {"argv": ["sh", "-c", SCRIBBLES], "counts": "nothing"},
             "pristine": {"argv": ["sh", "-c", PRISTINE], "counts": "nothing"},
             "descriptors": {"argv": ["sh", "-c", "ls -l /proc/$$/fd"], "counts": "nothing"},
+            "describes": {"argv": ["git", "describe", "--tags"], "counts": "nothing"},
             "absent": {"argv": ["rocco-no-such-program"]},
             "fills": {"argv": ["sh", "-c", "head -c 30000000 /dev/zero > $HOME/big; sleep 60"]},
             "module": {"argv": ["python3", "-m", "unittest"]},

@@ -16,5 +16,6 @@ mod repositories;
 mod results;
 mod safety;
 mod stops;
+mod taken;
 mod trees;
 mod walls;

@@ -434,7 +434,7 @@ fn no_detour_leads_out_of_the_allowed_repositories() {
     done(&mut executor, &linked, "write a.txt right");
 }
 
-/// Five thousand paths of 3,600 bytes, of which git prints more than is read.
+/// Five thousand paths of 3,600 bytes, which are more than a result may have.
 const LONG_NAMES: &str = "import os\n\
     for part in range(15): os.mkdir(chr(97 + part) * 230); os.chdir(chr(97 + part) * 230)\n\
     for number in range(5000): open(str(number).zfill(100), \"w\").close()";
@@ -449,7 +449,7 @@ fn a_task_that_its_executor_could_not_do_leaves_no_ref() {
     let mut executor = bench.child(&[]);
     let long = format!("sh python3 {}", names.display());
     for (goal, code, part) in [
-        (long.as_str(), "result_failed", "printed more than"),
+        (long.as_str(), "result_exceeded", "paths"),
         ("sh mkdir ../diff.new", "result_failed", "directory"),
         ("sh mkdir -p ../diff.patch/x", "result_failed", "directory"),
         ("sh mkdir ../gates", "gates_failed", "directory"),

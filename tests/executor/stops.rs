@@ -77,7 +77,8 @@ fn a_deadline_ends_what_git_does_with_huge_files() {
     const SOON: Duration = Duration::from_secs(30);
     let bench = Bench::new("huge");
     let repos = ["one", "two"].map(|name| bench.add_repo(name));
-    let mut executor = bench.child(&["--file-size", "2000000", "--running", "2"]);
+    let unbounded = ["--file-size", "2000000", "--result-size", "900000000"];
+    let mut executor = bench.child(&[&unbounded[..], &["--running", "2"]].concat());
     let started = Instant::now();
     let goals = [
         "sh truncate -s 1T big",

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use crate::executor::run::command::{self, CommandBounds, CommandOutput};
 use crate::executor::run::repo::{AllowedPlaces, Repo, RepoPlace, RepoRefused};
 use crate::executor::run::repo_settings::Settings;
+use crate::executor::run::user_settings::UserSettings;
 use crate::executor::store::plain_file::open_plain;
 use crate::limits::{COMMAND_MEMORY_MIB, GIT_OUTPUT_BYTES_MAX, GIT_TIMEOUT_S};
 use crate::task::id::TaskId;
@@ -22,6 +23,8 @@ use crate::task::id::TaskId;
 pub struct Git<'w> {
     /// Where git directories are made that are needed for a moment.
     pub(super) scratch: PathBuf,
+    /// What the user's own configuration says of files.
+    pub(super) user: UserSettings,
     /// When all of its commands have to have ended, beside the limit of each.
     until: Option<Instant>,
     is_stopped: &'w (dyn Fn() -> bool + Sync),
@@ -61,9 +64,15 @@ impl Git<'static> {
     pub fn new(scratch: PathBuf) -> Self {
         Self {
             scratch,
+            user: UserSettings::default(),
             until: None,
             is_stopped: &|| false,
         }
+    }
+
+    /// This git, which takes of a working tree what a user's own would take.
+    pub fn of_user(self, user: UserSettings) -> Self {
+        Self { user, ..self }
     }
 }
 
@@ -76,6 +85,7 @@ impl Git<'_> {
     ) -> Git<'w> {
         Git {
             scratch: self.scratch.clone(),
+            user: self.user.clone(),
             until: Some(until),
             is_stopped,
         }

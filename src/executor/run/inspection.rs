@@ -41,7 +41,7 @@ pub struct ResultTree {
     links_before: Vec<TreeLink>,
     /// Directories above what the task has added that were not there.
     new_dirs: HashSet<String>,
-    /// Its submodules that the task has not changed.
+    /// Its submodules.
     modules: Vec<String>,
     /// Its directories that git takes for repositories.
     repositories: Vec<String>,
@@ -253,6 +253,8 @@ impl Git<'_> {
             let object = words.nth(1).unwrap_or_default();
             let path = name_of(&path[1..]);
             if changed.contains(path.as_str()) {
+                tree.modules
+                    .extend((mode == Some(MODULE_MODE)).then_some(path));
                 continue;
             }
             new_dirs.see_old(&path);

@@ -1,22 +1,17 @@
 //! The life of one task, from its turn to its end: clone, agent, result, gates, record.
 
-use std::collections::HashSet;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::{git, scope, workspace};
+use super::collection::CHECKOUT_INDEX;
+use super::workspace;
 use crate::executor::daemon::Daemon;
 use crate::executor::run::claim::Claim;
 use crate::executor::run::disk::DiskWatch;
-use crate::executor::run::git::Git;
-use crate::executor::run::inspection::{ResultPlace, ResultTree};
-use crate::executor::run::listing::{listed, shown};
-use crate::executor::run::own_dir::Lender;
 use crate::executor::run::program::{ProgramDirs, Role, lend, walled};
 use crate::executor::run::repo::Repo;
-use crate::executor::run::result::{FileChange, diffstat};
 use crate::executor::run::supervisor::{Ending, Program, ProgramEnd, SupervisedProgram};
 use crate::executor::run::verdict::{Findings, Verdict};
 use crate::executor::run::watchman::Watchman;
@@ -25,7 +20,6 @@ use crate::executor::schedule::task::Task;
 use crate::executor::store::log::TaskLog;
 use crate::executor::store::removal::remove_tree;
 use crate::executor::walls::standing::Walls;
-use crate::executor_protocol::sanitize::Sanitized;
 use crate::executor_protocol::state::{Outcome, TaskState};
 use crate::limits::{
     EXECUTOR_MESSAGE_BYTES_MAX, GIT_TIMEOUT_S, TASK_COLLECT_S_MIN, TASK_KILL_MS,
@@ -37,9 +31,6 @@ const OUTCOME_FILE: &str = "outcome.json";
 const UNCOMMITTED: &str =
     "the working tree has changes that are in no commit, which the task did not see";
 
-/// Why a collection ends early.
-const CANCELLED: &str = "the task was cancelled";
-
 /// What may end a task before it ends by itself.
 #[derive(Clone, Copy)]
 pub(super) struct Stop<'s> {
@@ -49,7 +40,7 @@ pub(super) struct Stop<'s> {
 }
 
 impl Stop<'_> {
-    fn is_cancelled(self) -> bool {
+    pub(super) fn is_cancelled(self) -> bool {
         self.daemon.stop_of(self.id) == Some(StopReason::Cancel)
     }
 
@@ -71,13 +62,13 @@ pub(super) struct Job<'s> {
     watchman: Option<Watchman>,
     pub(super) stop: Stop<'s>,
     /// How long the work of an agent that ran out of time may be collected for.
-    collect_limit: Duration,
+    pub(super) collect_limit: Duration,
     /// What the agent did could not be collected.
     is_lost: bool,
-    /// Where the agent has left repositories in its clone.
-    nested: Vec<String>,
+    /// The user's branches and tags, as they were when the clone was made.
+    pub(super) refs: Vec<u8>,
     /// Submodules in whose directories the agent has left something.
-    filled_modules: Vec<String>,
+    pub(super) filled_modules: Vec<String>,
     pub(super) findings: Findings,
 }
 
@@ -108,7 +99,7 @@ impl<'s> Job<'s> {
             },
             collect_limit: Duration::from_secs(deadline_s.clamp(TASK_COLLECT_S_MIN, GIT_TIMEOUT_S)),
             is_lost: false,
-            nested: Vec::new(),
+            refs: Vec::new(),
             filled_modules: Vec::new(),
             findings: Findings {
                 base: task.base.clone(),
@@ -210,8 +201,14 @@ impl<'s> Job<'s> {
         // It was looked at when the task was accepted, and has to be what it was.
         let repo = git.open_again(&self.task.repo_real, self.daemon.policy.allowed());
         let repo = repo.map_err(|refused| refused.to_string())?;
-        let lender = Lender::of_repo(&repo)?;
-        git.clone_at(&lender, &self.path("work"), &self.task.base)?;
+        self.refs = git.refs_of(&repo)?;
+        let lender = git.lender_of(&repo)?.with_refs(&self.refs);
+        let work = self.path("work");
+        git.clone_at(&lender, &work, &self.task.base)?;
+        // What the agent touches is known by this index, which the agent does not see.
+        let checkout = self.path(CHECKOUT_INDEX);
+        std::fs::copy(work.join(".git/index"), &checkout)
+            .map_err(|error| format!("the index of the clone: {error}"))?;
         let (policy, dirs) = (&self.daemon.policy, self.agent_dirs());
         let made = dirs
             .make()
@@ -224,6 +221,8 @@ impl<'s> Job<'s> {
             Err(what) => Some(format!("the working tree cannot be looked at: {what}")),
         };
         self.findings.warnings.extend(uncommitted);
+        let waited = workspace::wait_for_later_times(&checkout, &self.path("time"));
+        waited.map_err(|error| format!("the time of the disk: {error}"))?;
         self.repo = Some(repo);
         let walls = self.daemon.policy.walls;
         self.findings.walls = walls.name();
@@ -365,198 +364,6 @@ impl<'s> Job<'s> {
         Ok(ended)
     }
 
-    /// Takes in what the agent made of the files, with a git directory that it has never seen. Only
-    /// a cancellation ends this early: an agent that ran out of time has its work collected, for as
-    /// long again as its deadline was at most.
-    fn collect(&mut self) -> Result<(), String> {
-        let stop = self.stop;
-        let is_cancelled = move || stop.is_cancelled();
-        if is_cancelled() {
-            return Err(CANCELLED.into());
-        }
-        self.say("collect", "");
-        let soon = Instant::now() + self.collect_limit;
-        let git = self
-            .daemon
-            .git
-            .bounded(soon.max(stop.deadline), &is_cancelled);
-        let (work, own) = (self.path("work"), self.path("git"));
-        if !workspace::is_plain_dir(&work) {
-            return Err("the agent has put something else in the place of its clone".into());
-        }
-        self.nested = workspace::prepare_for_git(&work, &self.path("nested"), &is_cancelled)?;
-        let repo = self.repo.take().ok_or("there is no repository")?;
-        let collected = self.take_in(&git, &repo, &work, &own);
-        self.repo = Some(repo);
-        self.tell_of_inner_repositories();
-        collected
-    }
-
-    /// Tells what became of repositories within the clone, and of the files in submodules.
-    fn tell_of_inner_repositories(&mut self) {
-        let modules = &self.filled_modules;
-        let taken = self.nested.iter().filter(|path| !modules.contains(path));
-        let taken: Vec<String> = taken.map(|path| shown(path)).collect();
-        let lost: Vec<String> = modules.iter().map(|path| shown(path)).collect();
-        let taken_told = "repositories of their own, whose files were taken as files";
-        let lost_told = "directories of submodules, where the agent has left something that is not \
-                         part of the result";
-        let told = [told(lost_told, &lost), told(taken_told, &taken)];
-        self.findings.warnings.extend(told.into_iter().flatten());
-    }
-
-    /// Fails a task whose files hold more than they may.
-    fn bound_result(&mut self, bytes: u64) -> Result<(), String> {
-        let bytes_max = self.daemon.policy.config.result_bytes_max;
-        if bytes <= bytes_max {
-            return Ok(());
-        }
-        let what = format!(
-            "the files that the task has added or changed hold {bytes} bytes, and may hold \
-             {bytes_max} (--result-size)"
-        );
-        self.refuse_result("result_exceeded", what)
-    }
-
-    /// Fails a task whose result would leave too little room in the user's repository. The objects
-    /// of a pack take more where each is a file.
-    fn look_for_room(&mut self, repo: &Repo, pack: &Path) -> Result<(), String> {
-        let bytes = std::fs::metadata(pack)
-            .map_err(|error| error.to_string())?
-            .len();
-        let bounds = self.daemon.policy.config.disk_bounds;
-        if !bounds.is_too_full_for(&repo.common().path(), bytes.saturating_mul(2)) {
-            return Ok(());
-        }
-        let what = format!(
-            "too little is free on the file system of the repository for a result of {bytes} \
-             bytes (--disk-free); nothing was written there"
-        );
-        self.refuse_result("disk_full", what)
-    }
-
-    /// Fails a task by a reason of its own, with which its result is collected no further.
-    fn refuse_result(&mut self, code: &'static str, what: String) -> Result<(), String> {
-        self.fail(code, what.clone());
-        Err(what)
-    }
-
-    /// Makes a commit of the files, finds out what it changes, and delivers it last.
-    fn take_in(
-        &mut self,
-        git: &Git<'_>,
-        repo: &Repo,
-        work: &Path,
-        own: &Path,
-    ) -> Result<(), String> {
-        let task = Arc::clone(&self.task);
-        git.make_own_dir(&Lender::of_repo(repo)?, own)?;
-        let head = git.commit_files(own, work, &task.base, &commit_message(&task))?;
-        // Where nothing was changed, the result is what was there.
-        let end = head.as_deref().unwrap_or(&task.base).to_owned();
-        let mut changes = git.changes(own, &task.base, &end)?;
-        let mut with_earlier = match task.origin == task.base {
-            true => None,
-            false => Some(git.changes(own, &task.origin, &end)?),
-        };
-        self.bound_result(git.bytes_of(own, &changes)?)?;
-        let judged = with_earlier.as_mut().unwrap_or(&mut changes);
-        let tree = name_by_links(git, own, &end, judged)?;
-        self.filled_modules = tree.filled_modules(work, &self.nested);
-        self.inspect(
-            git,
-            &tree,
-            ResultPlace {
-                git_dir: own,
-                head: &end,
-                changes: judged,
-            },
-        )?;
-        if let Some(files) = &task.content.files {
-            let paths = judged.iter().map(|change| &change.path);
-            let outside = paths.filter(|path| !scope::covers(files, path));
-            self.findings.out_of_scope = outside.cloned().collect();
-        }
-        self.tell_of_earlier_changes(&changes, with_earlier.as_deref().unwrap_or_default());
-        self.findings.with_earlier = with_earlier;
-        let Some(head) = head else { return Ok(()) };
-        git.diff(own, &task.base, &head, &self.path("diff.patch"))?;
-        self.findings.diffstat = diffstat(&changes);
-        let same_modules = changes.iter().all(|change| change.path != ".gitmodules");
-        let pack = own.join("result.pack");
-        git.pack(own, &task.base, &head, &pack)?;
-        self.look_for_room(repo, &pack)?;
-        repo.look_again(self.daemon.policy.allowed())?;
-        git.unpack(repo, &pack, same_modules)?;
-        self.deliver(git, repo, &head)?;
-        self.findings.result_ref = Some(git::result_ref(task.id));
-        self.findings.changes = changes;
-        self.findings.head = Some(head);
-        Ok(())
-    }
-
-    /// Takes note of what a person should know of a result before it is opened. What is run then
-    /// stands before other warnings, so that many of these cannot push it out of the record.
-    fn inspect(
-        &mut self,
-        git: &Git<'_>,
-        tree: &ResultTree,
-        result: ResultPlace<'_>,
-    ) -> Result<(), String> {
-        let opened = git.run_when_opened(result, tree)?;
-        let modules = git.foreign_modules(result);
-        let links = tree.links_out();
-        let opened_told = "runs_when_opened: the task changed files that are run, or obeyed, when \
-                           they are opened";
-        let modules_told = "submodules are fetched from an address that is new";
-        let links_told = "symbolic links that lead out of the repository";
-        let out: Vec<String> = links.paths.iter().map(|path| shown(path)).collect();
-        let first = [
-            told(opened_told, &opened),
-            told(modules_told, &modules),
-            told(links_told, &out),
-        ];
-        let warnings = &mut self.findings.warnings;
-        warnings.splice(..0, first.into_iter().flatten());
-        if links.unknown > 0 {
-            let what = "symbolic links are not known to stay in the repository: there are too many";
-            warnings.push(format!("{} {what}", links.unknown));
-        }
-        let other = [told(modules_told, &modules), told(links_told, &out)];
-        self.findings.leads_out = other.into_iter().flatten().collect();
-        self.findings.run_when_opened = opened;
-        Ok(())
-    }
-
-    /// Tells which changes of the tasks that this one continues come with its result.
-    fn tell_of_earlier_changes(&mut self, changes: &[FileChange], with_earlier: &[FileChange]) {
-        let own: HashSet<&str> = changes.iter().map(|change| change.path.as_str()).collect();
-        let earlier = with_earlier.iter().map(|change| change.path.as_str());
-        let earlier = earlier.filter(|path| !own.contains(path));
-        let earlier: Vec<String> = earlier.map(shown).collect();
-        let what = "files that were changed by the tasks that this one continues, and that come \
-                    with its result";
-        self.findings.warnings.extend(told(what, &earlier));
-    }
-
-    /// Gives the result its ref in the user's repository, unless the task is cancelled before the
-    /// ref is there. Where anything fails there is none.
-    fn deliver(&self, git: &Git<'_>, repo: &Repo, head: &str) -> Result<(), String> {
-        let delivered = git.set_result(repo, self.task.id, head);
-        if delivered.is_ok() && !self.stop.is_cancelled() {
-            return delivered;
-        }
-        // Where it was not set, there is nothing to remove.
-        let _ = self.take_back(repo);
-        delivered.and_then(|()| Err(CANCELLED.into()))
-    }
-
-    fn take_back(&self, repo: &Repo) -> Result<(), String> {
-        let soon = Instant::now() + Duration::from_millis(TASK_KILL_MS);
-        let git = self.daemon.git.bounded(soon, &|| false);
-        git.remove_result(repo, self.task.id)
-    }
-
     /// Tells how it ended, and removes what nobody needs any more.
     fn end(mut self) {
         let verdict = self.verdict();
@@ -592,7 +399,8 @@ impl<'s> Job<'s> {
             let soon = Instant::now() + Duration::from_millis(TASK_KILL_MS);
             let git = self.daemon.git.bounded(soon, &|| false);
             let repo = self.repo.as_ref().ok_or("there is no repository")?;
-            git.keep_as_clone(&Lender::of_repo(repo)?, &own, &work, &self.task.base)?;
+            let lender = git.lender_of(repo)?.with_refs(&self.refs);
+            git.keep_as_clone(&lender, &own, &work, &self.task.base)?;
         }
         Ok(())
     }
@@ -617,40 +425,6 @@ impl<'s> Job<'s> {
                 .extend(unpinned.filter_map(Result::err));
         }
     }
-}
-
-/// Reads the tree of a result, and finds out by which names its links lead to what was changed.
-fn name_by_links(
-    git: &Git<'_>,
-    git_dir: &Path,
-    head: &str,
-    changes: &mut [FileChange],
-) -> Result<ResultTree, String> {
-    let tree = git.result_tree(ResultPlace {
-        git_dir,
-        head,
-        changes,
-    })?;
-    let names = tree.names_of_base();
-    for change in changes {
-        change.other_names = names.of(&change.path);
-        change.new_dir = tree.new_dir(&change.path);
-        change.may_be_made = change.status == "A" && tree.may_be_made(change);
-    }
-    Ok(tree)
-}
-
-/// A sentence of a record that ends in names. None without names.
-fn told(what: &str, names: &[String]) -> Option<String> {
-    (!names.is_empty()).then(|| format!("{what}: {}", listed(names)))
-}
-
-/// What the commit of a result says: the first line of the goal, and the task.
-fn commit_message(task: &Task) -> String {
-    let mut lines = task.content.goal.lines();
-    let title = lines.find(|line| !line.trim().is_empty());
-    let title = Sanitized::new(title.unwrap_or_default().trim(), 72);
-    format!("{title}\n\nRocco-Task: {}", task.id)
 }
 
 fn end_of_bytes(chunk: &[u8]) -> &[u8] {

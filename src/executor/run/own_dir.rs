@@ -10,14 +10,13 @@ use crate::executor::run::git::Git;
 use crate::executor::run::repo::Repo;
 use crate::executor::run::repo_files;
 use crate::executor::run::repo_settings::Settings;
-use crate::executor::run::stand_in;
 use crate::executor::store::removal::remove_tree;
 
 /// The index by which the files of an agent are taken in.
-const INDEX: &str = "rocco-index";
+pub(super) const INDEX: &str = "rocco-index";
 
 /// Where the result is in the git directory that made it.
-const RESULT_REF: &str = "refs/rocco/result";
+pub(super) const RESULT_REF: &str = "refs/rocco/result";
 
 /// Who commits in a clone: an agent may do so for itself, which comes to the same.
 const USER: &str = "[user]\n\tname = rocco\n\temail = rocco@localhost\n";
@@ -32,39 +31,44 @@ pub struct Lender {
     /// Where the history ends, if it is not there as a whole.
     shallow: Option<Vec<u8>>,
     object_format: String,
-    /// The branch that the user works on.
-    branch: Option<String>,
+    /// How ends of lines are converted, each as a name and a value.
+    conversions: Vec<String>,
+    /// Which files the user's git does not take, beside those that `.gitignore` names.
+    excludes: Vec<u8>,
+    /// What attributes the user's git gives to files, beside those of `.gitattributes`.
+    attributes: Vec<u8>,
+    /// The user's branches and tags, as git lists them in `packed-refs`.
+    refs: Vec<u8>,
 }
 
 impl Lender {
-    /// The user's repository, where it is now.
-    pub fn of_repo(repo: &Repo) -> Result<Self, String> {
-        let said = |error: io::Error| format!("the repository cannot be read: {error}");
-        let common = repo.common().real_now().map_err(said)?;
-        let shallow = repo_files::read_small(&repo.common().path().join("shallow"));
-        let head = stand_in::head_of(repo.git_dir()).map_err(said)?;
-        Ok(Self {
-            objects: common.join("objects"),
-            shallow: shallow.map_err(said)?,
-            object_format: repo.settings().object_format.clone(),
-            branch: branch_of(&head),
-        })
+    /// Lends the objects of another git directory of the executor's own, which borrows of the same
+    /// repository.
+    pub fn with_objects_of(self, git_dir: &Path) -> Self {
+        Self {
+            objects: git_dir.join("objects"),
+            ..self
+        }
     }
 
-    /// A git directory of the executor's own, which borrows of the same repository.
-    pub fn of_own_dir(git_dir: &Path, repo: &Repo) -> Result<Self, String> {
-        Ok(Self {
-            objects: git_dir.join("objects"),
-            branch: None,
-            ..Self::of_repo(repo)?
-        })
+    /// Shows these branches and tags, which are the user's.
+    pub fn with_refs(self, refs: &[u8]) -> Self {
+        Self {
+            refs: refs.to_owned(),
+            ..self
+        }
+    }
+
+    /// Whether files have attributes that no file of the repository gives them.
+    pub fn has_attributes(&self) -> bool {
+        !self.attributes.is_empty()
     }
 
     /// Makes a git directory that borrows, with this as its HEAD. What somebody has put in its
     /// place goes.
     fn lend_to(&self, git_dir: &Path, head: &str, config: &str) -> io::Result<()> {
         remove_tree(git_dir)?;
-        for folder in ["objects/info", "objects/pack", "refs/heads"] {
+        for folder in ["info", "objects/info", "objects/pack", "refs/heads"] {
             fs::create_dir_all(git_dir.join(folder))?;
         }
         let objects = self.objects.as_os_str().as_encoded_bytes();
@@ -80,6 +84,15 @@ impl Lender {
         if let Some(shallow) = &self.shallow {
             fs::write(git_dir.join("shallow"), shallow)?;
         }
+        for (name, text) in [
+            ("info/exclude", &self.excludes),
+            ("info/attributes", &self.attributes),
+            ("packed-refs", &self.refs),
+        ] {
+            if !text.is_empty() {
+                fs::write(git_dir.join(name), text)?;
+            }
+        }
         fs::write(git_dir.join("config"), config)?;
         fs::write(git_dir.join("HEAD"), format!("{head}\n"))
     }
@@ -89,31 +102,54 @@ impl Lender {
             object_format: self.object_format.clone(),
             ..Settings::default()
         };
-        settings.own_config(is_bare)
+        let mut config = settings.own_config(is_bare);
+        for conversion in &self.conversions {
+            if let Some((name, value)) = conversion.split_once('=') {
+                let name = name.trim_start_matches("core.");
+                config += &format!("[core]\n\t{name} = {value}\n");
+            }
+        }
+        config
     }
 }
 
-/// The branch that a HEAD names, if a line of a list of refs can hold it.
-fn branch_of(head: &[u8]) -> Option<String> {
-    let name = std::str::from_utf8(head)
-        .ok()?
-        .strip_prefix("ref: ")?
-        .trim_end();
-    let is_plain = name.bytes().all(|byte| byte > b' ' && byte != 0x7f);
-    let is_branch = name.starts_with("refs/heads/") && !name.ends_with(".invalid");
-    (is_plain && is_branch).then(|| name.to_owned())
-}
-
 impl Git<'_> {
+    /// What the user's repository lends, where it is now.
+    pub fn lender_of(&self, repo: &Repo) -> Result<Lender, String> {
+        let said = |error: io::Error| format!("the repository cannot be read: {error}");
+        let common = repo.common().real_now().map_err(said)?;
+        let own = |name: &str| repo_files::read_small(&repo.common().path().join(name));
+        let user = self.user.conversions.iter().cloned();
+        Ok(Lender {
+            objects: common.join("objects"),
+            shallow: own("shallow").map_err(said)?,
+            object_format: repo.settings().object_format.clone(),
+            conversions: user.chain(repo.settings().conversions()).collect(),
+            excludes: joined(self.user.excludes(), own("info/exclude").map_err(said)?),
+            attributes: joined(
+                self.user.attributes(),
+                own("info/attributes").map_err(said)?,
+            ),
+            refs: Vec::new(),
+        })
+    }
+
+    /// The branches and tags of the user's repository, those of others included, as a list that git
+    /// reads.
+    pub fn refs_of(&self, repo: &Repo) -> Result<Vec<u8>, String> {
+        let stand_in = self.stand_in(repo)?;
+        let mut command = stand_in.command(self);
+        command.args(["for-each-ref", "--format=%(objectname) %(refname)"]);
+        command.args(["refs/heads", "refs/remotes", "refs/tags"]);
+        let listed = self.run(command)?;
+        Ok([&b"# pack-refs with: sorted \n"[..], &listed].concat())
+    }
+
     /// Makes a clone that shares the objects of a repository and nothing else, at a commit. Whoever
     /// works in it has no way to push by mistake.
     pub fn clone_at(&self, lender: &Lender, to: &Path, base: &str) -> Result<(), String> {
         let git_dir = to.join(".git");
         let made = lender.lend_to(&git_dir, base, &(lender.config(false) + USER));
-        let made = made.and_then(|()| match &lender.branch {
-            Some(branch) => fs::write(git_dir.join("packed-refs"), format!("{base} {branch}\n")),
-            None => Ok(()),
-        });
         made.map_err(|error| format!("{}: {error}", to.display()))?;
         let command = || {
             let mut command = self.command(&git_dir, to);
@@ -148,34 +184,6 @@ impl Git<'_> {
         made.map_err(|error| format!("{}: {error}", to.display()))
     }
 
-    /// Makes a commit of the files in a directory on top of another. None if they are the same.
-    pub fn commit_files(
-        &self,
-        git_dir: &Path,
-        files: &Path,
-        base: &str,
-        message: &str,
-    ) -> Result<Option<String>, String> {
-        let run = |words: &[&str]| {
-            let mut command = self.command(git_dir, files);
-            command.env("GIT_WORK_TREE", files);
-            command.env("GIT_INDEX_FILE", git_dir.join(INDEX));
-            self.text(command, words)
-        };
-        run(&["read-tree", base])?;
-        run(&["add", "--all", "--", "."])?;
-        let tree = run(&["write-tree"])?;
-        if tree == run(&["rev-parse", &format!("{base}^{{tree}}")])? {
-            return Ok(None);
-        }
-        let head = run(&["commit-tree", "-p", base, "-m", message, &tree])?;
-        let result = git_dir.join(RESULT_REF);
-        let kept = fs::create_dir_all(git_dir.join("refs/rocco"))
-            .and_then(|()| fs::write(&result, format!("{head}\n")));
-        kept.map_err(|error| format!("{}: {error}", result.display()))?;
-        Ok(Some(head))
-    }
-
     /// Gives a directory of files a new git directory, with the objects and the index of one that
     /// took the files in. They then differ from a commit by what was done to them.
     pub fn keep_as_clone(
@@ -205,20 +213,11 @@ impl Git<'_> {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_branch_is_one_line_of_a_list() {
-        for (head, branch) in [
-            ("ref: refs/heads/main\n", Some("refs/heads/main")),
-            ("ref: refs/heads/.invalid\n", None),
-            ("ref: refs/heads/a\nb refs/heads/c\n", None),
-            ("ref: refs/remotes/origin/main\n", None),
-            ("57a79f287873089b24686b525ee82dba70e45c80\n", None),
-        ] {
-            assert_eq!(branch_of(head.as_bytes()).as_deref(), branch, "{head}");
-        }
+/// What the user says of all repositories, and then what one says, which counts more.
+fn joined(user: Vec<u8>, own: Option<Vec<u8>>) -> Vec<u8> {
+    let text = [user, own.unwrap_or_default()].join(&b'\n');
+    match text.iter().all(u8::is_ascii_whitespace) {
+        true => Vec::new(),
+        false => text,
     }
 }

@@ -72,6 +72,15 @@ impl Settings {
         Ok(())
     }
 
+    /// The settings of these by which ends of lines are converted.
+    pub fn conversions(&self) -> impl Iterator<Item = String> {
+        let settings = self.meanings.iter();
+        settings.filter_map(|setting| {
+            let (name, value) = setting.split_once('=')?;
+            conversion(name, value)
+        })
+    }
+
     /// The configuration of a git directory of the executor's own with objects and refs like these.
     pub fn own_config(&self, is_bare: bool) -> String {
         let mut extensions = String::new();
@@ -114,6 +123,18 @@ impl Settings {
         }
         Ok(())
     }
+}
+
+/// A setting by which git converts ends of lines, as a name and a value. None for every other
+/// setting, and for a value that git does not know.
+pub fn conversion(name: &str, value: &str) -> Option<String> {
+    let value = value.to_ascii_lowercase();
+    let is_known = match name {
+        "core.autocrlf" => ["true", "false", "input"].contains(&value.as_str()),
+        "core.eol" => ["lf", "crlf", "native"].contains(&value.as_str()),
+        _ => false,
+    };
+    is_known.then(|| format!("{name}={value}"))
 }
 
 /// Whether git takes a value for true.

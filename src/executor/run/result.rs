@@ -40,9 +40,20 @@ impl FileChange {
         std::iter::once(self.path.as_str()).chain(others)
     }
 
+    /// Whether something is there now.
+    pub fn is_kept(&self) -> bool {
+        self.status != "D"
+    }
+
+    /// Whether it is called so, in any directory.
+    fn is_called(&self, name: &str) -> bool {
+        let rest = self.path.strip_suffix(name);
+        rest.is_some_and(|dir| dir.is_empty() || dir.ends_with('/'))
+    }
+
     /// Whether it has a blob now, as a file and a link have.
     fn is_in_a_blob(&self) -> bool {
-        self.status != "D" && self.after.mode != MODULE_MODE
+        self.is_kept() && self.after.mode != MODULE_MODE
     }
 
     /// Whether it is a file now, or nothing; a link or a submodule otherwise.
@@ -140,17 +151,34 @@ impl Git<'_> {
         self.run(command).map(drop)
     }
 
-    /// Brings the objects of a result into the user's repository, and no ref to them. They are
-    /// looked at, but for submodules that are as they were.
-    pub fn unpack(&self, repo: &Repo, pack: &Path, same_modules: bool) -> Result<(), String> {
+    /// Brings the objects of a result into the user's repository, and no ref to them. Git looks at
+    /// them, but at nothing that is as it was: what was wrong before the task is not its fault.
+    pub fn unpack(&self, repo: &Repo, pack: &Path, changes: &[FileChange]) -> Result<(), String> {
+        let same_modules = !changes.iter().any(|change| change.path == ".gitmodules");
+        let mut ignored = match same_modules {
+            true => MODULE_CHECKS.to_vec(),
+            false => Vec::new(),
+        };
+        let unpacked = self.unpack_unchecked(repo, pack, &ignored);
+        let is_new =
+            |change: &FileChange| change.status == "A" && change.is_called(".gitattributes");
+        match unpacked {
+            // A git that does not look at attributes does not know the names of these checks.
+            Err(what) if what.contains("gitattributes") && !changes.iter().any(is_new) => {
+                ignored.extend(ATTRIBUTES_CHECKS);
+                self.unpack_unchecked(repo, pack, &ignored)
+            }
+            unpacked => unpacked,
+        }
+    }
+
+    /// Unpacks without some of git's checks.
+    fn unpack_unchecked(&self, repo: &Repo, pack: &Path, ignored: &[&str]) -> Result<(), String> {
         let mut file = File::open(pack).map_err(|error| error.to_string())?;
         let unpacked = objects_in(&mut file).is_some_and(|objects| objects < LOOSE_OBJECTS_MAX);
         let file = File::open(pack).map_err(|error| error.to_string())?;
-        let ignored: Vec<String> = MODULE_CHECKS
-            .iter()
-            .filter(|_| same_modules)
-            .map(|check| format!("{check}=ignore"))
-            .collect();
+        let ignored = ignored.iter().map(|check| format!("{check}=ignore"));
+        let ignored: Vec<String> = ignored.collect();
         let strict = match ignored.is_empty() {
             true => "--strict".to_owned(),
             false => format!("--strict={}", ignored.join(",")),
@@ -313,6 +341,14 @@ const MODULE_CHECKS: [&str; 8] = [
     "gitmodulesPath",
     "gitmodulesUpdate",
     "gitmodulesUrl",
+];
+
+/// What git looks at in a `.gitattributes`.
+const ATTRIBUTES_CHECKS: [&str; 4] = [
+    "gitattributesBlob",
+    "gitattributesLarge",
+    "gitattributesLineLength",
+    "gitattributesMissing",
 ];
 
 #[cfg(test)]

@@ -14,7 +14,6 @@ use crate::executor::run::gate_output::GateOutput;
 use crate::executor::run::gates::Gate;
 use crate::executor::run::git::Git;
 use crate::executor::run::listing::{listed, shown};
-use crate::executor::run::own_dir::Lender;
 use crate::executor::run::program::{ProgramDirs, Role, walled};
 use crate::executor::run::supervisor::Ending;
 use crate::executor::run::verdict::{Findings, GateRun, GateStop};
@@ -89,7 +88,8 @@ impl Job<'_> {
         let fresh = remove_tree(&root).and_then(|()| dirs.make());
         fresh.map_err(|error| format!("{}: {error}", root.display()))?;
         let repo = self.repo.as_ref().ok_or("there is no repository")?;
-        let lender = Lender::of_own_dir(&self.path("git"), repo)?;
+        let lender = git.lender_of(repo)?.with_objects_of(&self.path("git"));
+        let lender = lender.with_refs(&self.refs);
         git.clone_at(&lender, &dirs.dir, commit)?;
         self.clear_report(gate, &dirs.dir)?;
         let run = self.run_gate(gate, &dirs, log);

@@ -1,66 +1,144 @@
 //! The directory that an agent worked in, made fit for git to take its files in.
 
 use std::ffi::CString;
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, Dir, FileType};
 
 use crate::executor::run::git_dirs::{GIT_DIR_NAMES, HEAD};
+use crate::executor::run::index_file::FileStat;
+use crate::executor::run::intake::FoundFile;
 use crate::executor::run::result::name_of;
+use crate::executor::store::plain_file::read_plain;
 use crate::executor::store::removal::{is_dir, open_dir, remove_tree, remove_tree_at};
+use crate::limits::{DISK_TIME_STEP_MS_MAX, WORK_FILES_MAX};
 use crate::wire::writer::start_of;
 
 /// What an error shows of a path.
 const PATH_SHOWN_BYTES_MAX: usize = 256;
 
+/// What is read of a `.git` that is a file: a path, and a word before it.
+const LINK_FILE_BYTES_MAX: usize = 8 << 10;
+
+/// The time between two looks at the clock of a disk.
+const DISK_TIME_LOOK: Duration = Duration::from_micros(500);
+
+/// What stands in a working tree.
+#[derive(Debug, Default)]
+pub struct WorkingTree {
+    /// Its files and links, but for those of repositories that are copies of this one.
+    pub files: Vec<FoundFile>,
+    /// Where repositories were.
+    pub repositories: Vec<String>,
+    /// Where other working trees of this repository are, each with a slash at its end.
+    pub copies: Vec<Vec<u8>>,
+}
+
 /// Readies a working tree for git, which takes its files for what they are: repositories that lie
 /// in it are taken out, so that no configuration of theirs is looked at, what is not a file
 /// is removed, since git would wait for it, and what its owner cannot read becomes readable. Tells
-/// where repositories were. It ends early when `is_stopped` says so.
+/// what is there. It ends early when `is_stopped` says so.
 pub fn prepare_for_git(
     work: &Path,
     to: &Path,
     is_stopped: &dyn Fn() -> bool,
-) -> Result<Vec<String>, String> {
-    let mut repositories = Vec::new();
+) -> Result<WorkingTree, String> {
+    let mut tree = WorkingTree::default();
     let mut folders = vec![work.to_owned()];
     while let Some(folder) = folders.pop() {
         if is_stopped() {
             return Err("it was ended together with its task".into());
         }
-        let failed = |error: io::Error| {
-            let inside = folder
-                .strip_prefix(work)
-                .unwrap_or(&folder)
-                .to_string_lossy();
+        let inside = folder.strip_prefix(work).unwrap_or(&folder).to_owned();
+        let inside = inside.as_os_str().as_bytes();
+        prepare_folder(&folder, inside, &mut tree, &mut folders, to).map_err(|error| {
+            let inside = String::from_utf8_lossy(inside);
             format!("{:?}: {error}", start_of(&inside, PATH_SHOWN_BYTES_MAX))
-        };
-        allow(&folder, 0o700).map_err(failed)?;
-        for entry in fs::read_dir(&folder).map_err(failed)? {
-            let entry = entry.map_err(failed)?;
-            let (path, kind) = (entry.path(), entry.file_type().map_err(failed)?);
-            if entry.file_name().eq_ignore_ascii_case(".git") {
-                if folder != work {
-                    fs::create_dir_all(to).map_err(failed)?;
-                    fs::rename(&path, to.join(repositories.len().to_string())).map_err(failed)?;
-                    let inside = folder.strip_prefix(work).unwrap_or(&folder);
-                    repositories.push(name_of(inside.as_os_str().as_bytes()));
-                }
-            } else if kind.is_dir() {
-                folders.push(path);
-            } else if kind.is_file() {
-                allow(&path, 0o400).map_err(failed)?;
-            } else if !kind.is_symlink() {
-                fs::remove_file(&path).map_err(failed)?;
-            }
+        })?;
+        if tree.files.len() > WORK_FILES_MAX {
+            return Err(format!("the clone has more than {WORK_FILES_MAX} files"));
         }
     }
-    Ok(repositories)
+    Ok(tree)
+}
+
+/// Readies a directory, and finds those that are in it.
+fn prepare_folder(
+    folder: &Path,
+    inside: &[u8],
+    tree: &mut WorkingTree,
+    folders: &mut Vec<PathBuf>,
+    to: &Path,
+) -> io::Result<()> {
+    allow(folder, 0o700)?;
+    let is_top = inside.is_empty();
+    let is_copy = !is_top && is_other_working_tree(&folder.join(".git"));
+    if is_copy {
+        tree.copies.push([inside, b"/"].concat());
+    }
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let (path, kind) = (entry.path(), entry.file_type()?);
+        if is_top && entry.file_name() == ".git" {
+            // The agent's own git directory is only read, file by file.
+        } else if !is_top && entry.file_name().eq_ignore_ascii_case(".git") {
+            fs::create_dir_all(to)?;
+            let number = tree.repositories.len() + tree.copies.len();
+            fs::rename(&path, to.join(number.to_string()))?;
+            if !is_copy {
+                tree.repositories.push(name_of(inside));
+            }
+        } else if is_copy {
+            // None of it is part of a result.
+        } else if kind.is_dir() {
+            folders.push(path);
+        } else if kind.is_file() || kind.is_symlink() {
+            let found = match kind.is_file() {
+                true => allow(&path, 0o400)?,
+                false => fs::symlink_metadata(&path)?,
+            };
+            let name = entry.file_name();
+            let slash: &[u8] = if is_top { b"" } else { b"/" };
+            tree.files.push(FoundFile {
+                path: [inside, slash, name.as_bytes()].concat(),
+                stat: FileStat::of(&found),
+                bytes: found.len(),
+            });
+        } else {
+            fs::remove_file(&path)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a `.git` is that of another working tree of the repository that it lies in.
+fn is_other_working_tree(path: &Path) -> bool {
+    let is_file = fs::symlink_metadata(path).is_ok_and(|found| found.is_file());
+    let text = is_file.then(|| read_plain(path, LINK_FILE_BYTES_MAX));
+    let text = text.and_then(Result::ok).flatten().unwrap_or_default();
+    text.starts_with(b"gitdir: ") && memchr::memmem::find(&text, b"/.git/worktrees/").is_some()
+}
+
+/// Waits until a change of a file has another time than those of `file`, by writing to `probe`, a
+/// file of the same disk: its clock goes in steps of some milliseconds, or of seconds.
+pub fn wait_for_later_times(file: &Path, probe: &Path) -> io::Result<()> {
+    let time_of =
+        |path: &Path| fs::symlink_metadata(path).map(|found| FileStat::of(&found).changed());
+    let until = Instant::now() + Duration::from_millis(DISK_TIME_STEP_MS_MAX);
+    let time = time_of(file)?;
+    loop {
+        fs::write(probe, "x")?;
+        if time_of(probe)? > time || Instant::now() > until {
+            return fs::remove_file(probe);
+        }
+        std::thread::sleep(DISK_TIME_LOOK);
+    }
 }
 
 /// Takes from a clone that is kept whatever git would look at by itself: somebody who opens the
@@ -185,13 +263,15 @@ fn disarm_head(dir: &OwnedFd, head: CString, inner: &mut Vec<CString>) -> io::Re
     Ok(())
 }
 
-/// Adds what its owner may do with a file.
-fn allow(path: &Path, bits: u32) -> io::Result<()> {
-    let mode = fs::symlink_metadata(path)?.permissions().mode();
-    match mode & bits == bits {
-        true => Ok(()),
-        false => fs::set_permissions(path, fs::Permissions::from_mode(mode | bits)),
+/// Adds what its owner may do with a file, of which it tells how it stands then.
+fn allow(path: &Path, bits: u32) -> io::Result<Metadata> {
+    let found = fs::symlink_metadata(path)?;
+    let mode = found.permissions().mode();
+    if mode & bits == bits {
+        return Ok(found);
     }
+    fs::set_permissions(path, fs::Permissions::from_mode(mode | bits))?;
+    fs::symlink_metadata(path)
 }
 
 /// Whether a path is a directory itself, and not a link to one.

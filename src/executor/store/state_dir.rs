@@ -76,7 +76,7 @@ impl StateDir {
 
     /// Removes what a task needs only while it runs.
     pub fn clear(&self, id: TaskId) {
-        for name in ["gate", "git", "home", "nested", "tmp"] {
+        for name in ["gate", "git", "home", "index", "nested", "tmp"] {
             // What cannot be removed is only untidy, and goes when the record does.
             let _ = remove_tree(&self.dir(id).join(name));
         }

@@ -95,9 +95,28 @@ fn a_gate_that_fills_the_disk_ends_its_task() {
     let bench = Bench::new("gate-disk");
     let mut executor = bench.child(&["--disk", "20"]);
     let acceptance = json!({"acceptance": ["gate:fills"]});
-    let record = executor.done(task_with(&bench.repo, "write a.txt new", acceptance));
+    let wanted = task_with(&bench.repo, "write a.txt new", acceptance);
+    let dir = bench
+        .path("state/tasks")
+        .join(wanted["task_id"].as_str().unwrap());
+    let record = executor.done(wanted);
     assert_eq!(record["error"]["code"], "disk_exceeded", "{record}");
     assert!(record["ref"].is_string(), "{record}");
+    // All files were told as removed, and those of the executor's own were kept.
+    let told = record["error"]["message"].as_str().unwrap();
+    assert!(
+        told.ends_with("its clone, and what else its programs had, was removed"),
+        "{told}"
+    );
+    for (name, is_kept) in [
+        ("work", false),
+        ("home", false),
+        ("gate", false),
+        ("log", true),
+        ("diff.patch", true),
+    ] {
+        assert_eq!(dir.join(name).exists(), is_kept, "{name}");
+    }
     executor.close();
 }
 

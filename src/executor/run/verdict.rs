@@ -305,7 +305,8 @@ fn stopped(reason: StopReason) -> Verdict {
         StopReason::Disk => (
             Outcome::Failed,
             "disk_exceeded",
-            "its files take more of the disk than they may (--disk); they were removed",
+            "its files take more of the disk than they may (--disk); its clone, and what else its \
+             programs had, was removed",
         ),
         StopReason::DiskFull => (
             Outcome::Failed,

@@ -477,6 +477,18 @@ fn scratch_memory_is_bounded_and_given_back() {
 }
 
 /// Whoever handles them passes them on, to another thread as well.
+/// A line that nests too deeply was told not to be JSON.
+#[test]
+fn a_line_that_nests_too_deeply_is_told_so() {
+    let (mut engine, _) = open(server(), "2025-11-25");
+    let line = format!("{}{}\n", "[".repeat(1025), "]".repeat(1025));
+    send(&mut engine, &line);
+    engine.serve();
+    let told = taken(&mut engine);
+    let wanted = "the line nests objects and arrays deeper than 1024 levels";
+    assert!(told.contains("-32700") && told.contains(wanted), "{told}");
+}
+
 #[test]
 fn the_errors_of_the_api_are_errors() {
     fn is_error<E: std::error::Error + Send + Sync + 'static>(error: &E) -> String {

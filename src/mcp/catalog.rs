@@ -295,7 +295,7 @@ fn capabilities(object: &mut ObjectWriter<'_>, extensions: &[&'static str]) {
 
 /// A JSON Schema of an object, on one line.
 fn minified_object(text: &str) -> Option<String> {
-    let schema = minified(text)?;
+    let schema = minified(text).ok()?;
     let mut frame = schema.as_bytes().to_vec();
     frame.resize(schema.len() + FRAME_PADDING_BYTES, b' ');
     let document = Parser::new().parse(&mut frame, schema.len()).ok()?;

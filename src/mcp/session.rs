@@ -15,8 +15,8 @@ use super::subscriptions::{self, Subscriptions};
 use super::tool::{Call, Tool};
 use super::tools::{self, CallContext, CallOutcome, Tools};
 use crate::limits::{
-    ARENA_BYTES_MAX, ARENA_BYTES_WARM, BATCH_MESSAGES_MAX, CLIENT_INFO_BYTES_MAX, FRAME_BYTES_MAX,
-    RESTING_BYTES_MAX,
+    ARENA_BYTES_MAX, ARENA_BYTES_WARM, BATCH_MESSAGES_MAX, CLIENT_INFO_BYTES_MAX, DEPTH_MAX,
+    FRAME_BYTES_MAX, RESTING_BYTES_MAX,
 };
 use crate::mcp::owned::InlineString;
 use crate::wire::json::{Array, Object, Parser, Value};
@@ -28,6 +28,9 @@ const OVERSIZED: &str = "the line is longer than 1048576 bytes and was dropped";
 const _: () = assert!(FRAME_BYTES_MAX == 1_048_576);
 
 const NOT_JSON: &str = "the line is not JSON";
+const TOO_DEEP: &str = "the line nests objects and arrays deeper than 1024 levels";
+const _: () = assert!(DEPTH_MAX == 1024);
+
 const HEADERS: &str = "the line is not JSON: messages are one JSON text a line, without headers";
 
 /// The server's side of one connection.
@@ -115,7 +118,12 @@ impl<D: Delegate> Session<D> {
                     .serve_document(document.root(), &mut self.arena, outbox);
                 self.parser.recycle(document);
             }
-            Err(_) => {
+            Err(refused) => {
+                let fault = if refused.is_too_deep() {
+                    TOO_DEEP
+                } else {
+                    fault
+                };
                 errors::write(outbox, None, RpcError::new(RpcErrorCode::Parse, fault));
                 outbox.put(b"\n");
             }

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use simd_json::{Buffers, Node, StaticNode, Tape};
+use simd_json::{Buffers, ErrorType, Node, StaticNode, Tape};
 
 use crate::limits::{DEPTH_MAX, FRAME_BYTES_WARM, FRAME_PADDING_BYTES};
 
@@ -14,15 +14,32 @@ const _: () = assert!(FRAME_PADDING_BYTES >= simd_json::INPUT_PADDING);
 /// The bytes are not one JSON text of UTF-8 (RFC 8259), or nest deeper than 1,024, or hold a number
 /// beyond the range of a double.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct NotJson;
+pub struct NotJson {
+    is_too_deep: bool,
+}
+
+impl NotJson {
+    #[cold]
+    fn new(error: &simd_json::Error) -> Self {
+        Self {
+            is_too_deep: *error.error() == ErrorType::DepthLimitExceeded,
+        }
+    }
+
+    /// Whether the text nests too deeply. What stands behind that place was not looked at.
+    pub(crate) fn is_too_deep(self) -> bool {
+        self.is_too_deep
+    }
+}
 
 impl fmt::Display for NotJson {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "the text is not one valid JSON value, nests deeper than {DEPTH_MAX}, or holds a \
-             number beyond the range of a double"
+        if self.is_too_deep {
+            let what = "the text nests objects and arrays deeper than";
+            return write!(f, "{what} {DEPTH_MAX} levels");
+        }
+        f.write_str(
+            "the text is not one valid JSON value, or holds a number beyond the range of a double",
         )
     }
 }
@@ -77,16 +94,16 @@ impl Parser {
             let mut buffers = Buffers::with_max_depth(0, DEPTH_MAX);
             return simd_json::fill_tape_padded(frame, bytes, &mut buffers, &mut tape)
                 .map(|()| Document { tape, warm: false })
-                .map_err(|_| NotJson);
+                .map_err(|error| NotJson::new(&error));
         }
         let mut tape = std::mem::replace(&mut self.tape, Tape(Vec::new())).reset();
         let parsed = simd_json::fill_tape_padded(frame, bytes, &mut self.buffers, &mut tape);
         let document = Document { tape, warm: true };
         match parsed {
             Ok(()) => Ok(document),
-            Err(_) => {
+            Err(error) => {
                 self.recycle(document);
-                Err(NotJson)
+                Err(NotJson::new(&error))
             }
         }
     }
@@ -402,10 +419,7 @@ impl RawJson {
     /// It is not one JSON value, nests deeper than 1,024, or holds a number beyond the range of a
     /// double.
     pub fn new(text: &str) -> Result<Self, NotJson> {
-        match minified(text) {
-            Some(text) => Ok(Self(text.into())),
-            None => Err(NotJson),
-        }
+        minified(text).map(|text| Self(text.into()))
     }
 
     /// The text, on one line.
@@ -420,12 +434,16 @@ impl fmt::Display for RawJson {
     }
 }
 
-/// A JSON text without the white space between its tokens, or `None` if it is not JSON. A line or
-/// paragraph separator (U+2028, U+2029) is escaped, since some clients split lines on those too.
-pub fn minified(text: &str) -> Option<String> {
+/// A JSON text without the white space between its tokens. A line or paragraph separator (U+2028,
+/// U+2029) is escaped, since some clients split lines on those too.
+///
+/// # Errors
+///
+/// It is not JSON.
+pub fn minified(text: &str) -> Result<String, NotJson> {
     let mut frame = text.as_bytes().to_vec();
     frame.resize(text.len() + FRAME_PADDING_BYTES, b' ');
-    Parser::new().parse(&mut frame, text.len()).ok()?;
+    Parser::new().parse(&mut frame, text.len())?;
     let (mut in_string, mut escaped) = (false, false);
     let mut kept = String::with_capacity(text.len());
     for character in text.chars() {
@@ -440,7 +458,7 @@ pub fn minified(text: &str) -> Option<String> {
         }
         escaped = in_string && character == '\\' && !escaped;
     }
-    Some(kept)
+    Ok(kept)
 }
 
 #[cfg(test)]
@@ -513,12 +531,14 @@ mod tests {
     #[test]
     fn minifying_keeps_strings() {
         assert_eq!(
-            minified("{ \"a b\" : [ 1 , \"\\\\\" , \"\\\" x\" ] }\n").as_deref(),
+            minified("{ \"a b\" : [ 1 , \"\\\\\" , \"\\\" x\" ] }\n")
+                .ok()
+                .as_deref(),
             Some("{\"a b\":[1,\"\\\\\",\"\\\" x\"]}")
         );
-        assert_eq!(minified("{"), None);
+        assert!(minified("{").is_err());
         assert_eq!(
-            minified("\"\u{2028}\\\\\u{2029}\"").as_deref(),
+            minified("\"\u{2028}\\\\\u{2029}\"").ok().as_deref(),
             Some(r#""\u2028\\\u2029""#)
         );
     }
@@ -552,7 +572,25 @@ mod tests {
         for text in [
             "", "1 2", "{", "\"a\nb\"", "NaN", "1e999", "{}\n{}", ",", "[1,]",
         ] {
-            assert_eq!(RawJson::new(text), Err(NotJson), "{text:?}");
+            let refused = RawJson::new(text).unwrap_err();
+            assert!(!refused.is_too_deep(), "{text:?}");
+        }
+    }
+
+    /// What nests too deeply was called no JSON, in a short text as in a long one.
+    #[test]
+    fn what_nests_too_deeply_is_told_from_what_is_not_json() {
+        for (levels, space) in [(DEPTH_MAX, 0), (DEPTH_MAX, FRAME_BYTES_WARM)] {
+            let nested = |levels: usize| {
+                let space = " ".repeat(space);
+                format!("{}{space}{}", "[".repeat(levels), "]".repeat(levels))
+            };
+            assert!(RawJson::new(&nested(levels)).is_ok());
+            let refused = RawJson::new(&nested(levels + 1)).unwrap_err();
+            assert!(refused.is_too_deep());
+            let told = refused.to_string();
+            assert!(told.ends_with("deeper than 1024 levels"), "{told}");
+            assert!(!RawJson::new(&"[".repeat(levels)).unwrap_err().is_too_deep());
         }
     }
 }

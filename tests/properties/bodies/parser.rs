@@ -112,7 +112,7 @@ fn same_kind(value: Value<'_>, json: &Json) {
 
 /// A minified text is there for JSON alone, says the same, and cannot be made any smaller.
 fn minifying(text: &str, json: Option<&Json>) {
-    let minified_text = minified(text);
+    let minified_text = minified(text).ok();
     assert_eq!(minified_text.is_some(), json.is_some());
     if let (Some(minified_text), Some(json)) = (minified_text, json) {
         let again = naive::read(minified_text.as_bytes()).expect("it is JSON still");
@@ -121,7 +121,7 @@ fn minifying(text: &str, json: Option<&Json>) {
         let separators = text.matches(['\u{2028}', '\u{2029}']).count();
         assert!(minified_text.len() <= text.len() + 3 * separators);
         assert!(!minified_text.contains(['\n', '\r', '\u{2028}', '\u{2029}']));
-        assert_eq!(minified(&minified_text), Some(minified_text));
+        assert_eq!(minified(&minified_text), Ok(minified_text));
     }
 }
 

@@ -3,12 +3,13 @@
 
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
 use std::process::{Child, ChildStdin, Command, ExitCode, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-use crate::event_loop::sys::executor_channel::{ExecutorAddr, connect};
+use crate::event_loop::sys::executor_channel::{ExecutorAddr, connect, not_opened};
 use crate::executor_client;
 use crate::limits::{EXECUTOR_HELLO_MS, EXECUTOR_LINE_BYTES_MAX, FRAME_PADDING_BYTES};
 use crate::wire::json::{Object, Parser, Value};
@@ -110,28 +111,26 @@ pub(crate) fn run(options: &ServeOptions, out: &mut impl Write) -> io::Result<Ex
 /// Says hello to an executor, as a front does, and tells what it answers.
 fn greet(way: &ExecutorAddr) -> Result<String, String> {
     let said = match way {
-        ExecutorAddr::Child(argv) => greet_child(argv),
-        ExecutorAddr::Socket(path) => connect(path).and_then(|stream| {
-            stream.set_read_timeout(Some(Duration::from_millis(EXECUTOR_HELLO_MS)))?;
-            (&stream).write_all(&hello())?;
-            first_line(stream).map_err(|error| match error.kind() {
-                // What a socket calls the end of its time.
-                io::ErrorKind::WouldBlock => io::ErrorKind::TimedOut.into(),
-                _ => error,
-            })
-        }),
+        ExecutorAddr::Child(argv) => start(argv).map(greet_child),
+        ExecutorAddr::Socket(path) => connect(path).map(|stream| greet_daemon(&stream)),
     };
-    let said = said.map_err(|error| {
-        let what = match error.kind() {
-            io::ErrorKind::UnexpectedEof => "it ended before it answered hello".into(),
-            io::ErrorKind::TimedOut => {
-                format!("it did not answer hello within {EXECUTOR_HELLO_MS} ms")
-            }
-            _ => error.to_string(),
-        };
-        format!("the executor cannot be talked to: {what}; {}", remedy(way))
-    })?;
+    let said = said
+        .map_err(|error| not_opened(way, &error).1)
+        .and_then(|said| said.map_err(|error| not_heard(&error)))
+        .map_err(|what| format!("{what}; {}", remedy(way)))?;
     executor_client::read_hello(&said, |result| portrait(result).unwrap_or_default())
+}
+
+/// Why there is no answer to hello, in the words of the server where they are the same.
+fn not_heard(error: &io::Error) -> String {
+    match error.kind() {
+        // What a socket calls the end of its time is the first.
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => executor_client::NO_HELLO.into(),
+        io::ErrorKind::UnexpectedEof => {
+            "the executor did not say hello: it has ended, or closed its output".into()
+        }
+        _ => format!("the executor did not say hello: {error}"),
+    }
 }
 
 /// What to do about an executor that cannot be talked to.
@@ -141,7 +140,11 @@ fn remedy(executor: &ExecutorAddr) -> String {
             let path = quoted(path.as_os_str());
             format!("see that a daemon listens there: rocco executor --socket {path} -- AGENT")
         }
-        _ => "start it by hand, and see what it prints on stderr".into(),
+        ExecutorAddr::Child(argv) => {
+            let words: Vec<_> = argv.iter().map(|word| quoted(word)).collect();
+            let command = words.join(" ");
+            format!("start it by hand, and see what it prints on stderr: {command}")
+        }
     }
 }
 
@@ -149,13 +152,20 @@ fn hello() -> Vec<u8> {
     executor_client::hello(1, env!("CARGO_PKG_VERSION"), 0)
 }
 
-fn greet_child(argv: &[OsString]) -> io::Result<String> {
+fn greet_daemon(mut stream: &UnixStream) -> io::Result<String> {
+    stream.set_read_timeout(Some(Duration::from_millis(EXECUTOR_HELLO_MS)))?;
+    stream.write_all(&hello())?;
+    first_line(stream)
+}
+
+fn start(argv: &[OsString]) -> io::Result<Child> {
     let (program, arguments) = argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
-    let mut child = Command::new(program)
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()?;
+    let mut command = Command::new(program);
+    command.args(arguments);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()
+}
+
+fn greet_child(mut child: Child) -> io::Result<String> {
     let mut stdin = child.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?;
     let stdout = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
     let (sender, receiver) = mpsc::channel();
@@ -168,7 +178,11 @@ fn greet_child(argv: &[OsString]) -> io::Result<String> {
     let _ = child.kill();
     child.wait()?;
     listener?;
-    written?;
+    match written {
+        // Its end is heard as well.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(error),
+        _ => {}
+    }
     heard.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }
 

@@ -60,7 +60,8 @@ fn advice(code: TaskErrorCode, retry_after_ms: Option<u64>) -> &'static str {
         }
         TaskErrorCode::InvalidArguments => "Correct every argument that is named and call again",
         TaskErrorCode::ExecutorNotConnected => {
-            "Do the task yourself or tell the user, who can look for the cause with rocco mcp --check"
+            "Do the task yourself or tell the user, who can look for the cause with rocco mcp --check \
+             and the --executor or --executor-socket that this server has"
         }
         TaskErrorCode::ExecutorTimeout => {
             "Ask with larry_task_status before anything else, and do not submit the task again"

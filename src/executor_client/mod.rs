@@ -22,4 +22,5 @@ mod timers;
 mod tools;
 
 pub use client::{ClientSettings, ExecutorClient, hello, read_hello};
+pub use timers::NO_HELLO;
 pub use tools::tool_names;

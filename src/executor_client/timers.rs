@@ -129,8 +129,8 @@ impl Dispatcher {
         if let LinkState::Greeting { until_ms } = self.link.state()
             && until_ms <= self.now_ms
         {
-            let why = format_args!("the executor did not answer hello within 5 seconds");
-            self.lost(ToolRefusal::absent(Absence::HandshakeFailed, why));
+            let refusal = ToolRefusal::absent(Absence::HandshakeFailed, format_args!("{NO_HELLO}"));
+            self.lost(refusal);
         }
         let mut index = 0;
         while index < self.pending.len() && replies.is_open() {
@@ -255,5 +255,8 @@ fn wait_until(purpose: Purpose) -> u64 {
         _ => unreachable!("only a status waits"),
     }
 }
+
+/// What is said of an executor that does not answer hello in its time.
+pub const NO_HELLO: &str = "the executor did not answer hello within 5 seconds";
 
 const _: () = assert!(EXECUTOR_CALL_MS == 2_000 && crate::limits::EXECUTOR_HELLO_MS == 5_000);

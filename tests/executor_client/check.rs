@@ -49,8 +49,11 @@ fn a_bad_executor_is_named_with_the_reason() {
             ("wrong-protocol", "rocco-exec/2"),
             ("nameless", "does not name the executor"),
             ("refuses-hello", "not today"),
-            ("no-hello", "cannot be talked to"),
-            ("exit", "cannot be talked to"),
+            (
+                "no-hello",
+                "FAILED      the executor did not answer hello within 5 seconds; ",
+            ),
+            ("exit", "FAILED      the executor did not say hello: "),
         ] {
             for way in WAYS {
                 scope.spawn(move || named_with_the_reason(modes, words, way));
@@ -77,19 +80,24 @@ fn named_with_the_reason(modes: &str, words: &str, way: ExecutorAddr) {
 #[test]
 fn an_executor_that_is_missing_is_a_failure() {
     let place = Place::new();
-    for (options, remedy) in [
+    let socket = place.path("nobody");
+    for (options, what, remedy) in [
         (
-            ["--executor".into(), "/no/such/program".into()],
-            "start it by hand",
+            ["--executor".into(), "/no/such/program 'a b'".into()],
+            "the executor /no/such/program cannot be started: No such file",
+            "see what it prints on stderr: /no/such/program 'a b'",
         ),
         (
-            ["--executor-socket".into(), place.path("nobody")],
+            ["--executor-socket".into(), socket.clone()],
+            &format!("nobody serves the executor's socket {socket}: No such file")[..],
             "see that a daemon listens there: rocco executor --socket /",
         ),
     ] {
         let (said, well) = check(&place, &options);
         assert!(!well && said.contains("FAILED"), "{said}");
-        assert!(said.contains("No such file"), "{said}");
+        // The server of the check and the check itself have the same words for it.
+        assert_eq!(said.matches(what).count(), 2, "{said}");
+        assert!(said.contains("--check and the --executor or "), "{said}");
         assert!(said.contains(remedy), "{said}");
     }
 }
@@ -103,9 +111,9 @@ fn an_executor_that_takes_nobody_is_a_failure() {
     // SAFETY: listen(2) takes a descriptor that is open, and an integer.
     assert_eq!(unsafe { libc::listen(listener.as_raw_fd(), 0) }, 0);
     let _waits = UnixStream::connect(&path).unwrap();
+    let fault = format!("FAILED      nobody serves the executor's socket {path}: Resource temp");
     let (said, well) = check(&place, &["--executor-socket".into(), path]);
-    let fault = "cannot be talked to: Resource temporarily unavailable";
-    assert!(!well && said.contains(fault), "{said}");
+    assert!(!well && said.contains(&fault), "{said}");
 }
 
 /// Whoever is the first to listen on a path would be told all that is to be done.

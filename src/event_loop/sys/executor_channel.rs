@@ -77,6 +77,28 @@ struct Leaving {
     _watch: Option<OwnedFd>,
 }
 
+/// Why an executor cannot be asked whose channel is not opened.
+pub fn not_opened(way: &ExecutorAddr, error: &io::Error) -> (Absence, String) {
+    match way {
+        ExecutorAddr::Child(argv) => {
+            let program = argv.first().map(|program| program.display().to_string());
+            let program = program.unwrap_or_default();
+            let what = format!("the executor {program} cannot be started: {error}");
+            (Absence::SpawnFailed, what)
+        }
+        ExecutorAddr::Socket(path) => {
+            let path = path.display();
+            let what = match error.kind() {
+                ErrorKind::PermissionDenied => {
+                    format!("the executor's socket {path} is not used: {error}")
+                }
+                _ => format!("nobody serves the executor's socket {path}: {error}"),
+            };
+            (Absence::ConnectFailed, what)
+        }
+    }
+}
+
 /// A connection to a daemon that blocks. One that takes nobody any more is an error at once, where
 /// connect(2) on a blocking socket would wait for it.
 ///
@@ -152,24 +174,12 @@ impl ExecutorChannel {
     }
 
     fn open_now(&mut self) -> Result<OpenChannel, (Absence, String)> {
-        match self.way.clone() {
-            ExecutorAddr::Child(argv) => self.start(&argv).map_err(|error| {
-                let program = argv.first().map(|program| program.display().to_string());
-                let program = program.unwrap_or_default();
-                let what = format!("the executor {program} cannot be started: {error}");
-                (Absence::SpawnFailed, what)
-            }),
-            ExecutorAddr::Socket(path) => self.connect(&path).map_err(|error| {
-                let path = path.display();
-                let what = match error.kind() {
-                    ErrorKind::PermissionDenied => {
-                        format!("the executor's socket {path} is not used: {error}")
-                    }
-                    _ => format!("nobody serves the executor's socket {path}: {error}"),
-                };
-                (Absence::ConnectFailed, what)
-            }),
-        }
+        let way = self.way.clone();
+        let opened = match &way {
+            ExecutorAddr::Child(argv) => self.start(argv),
+            ExecutorAddr::Socket(path) => self.connect(path),
+        };
+        opened.map_err(|error| not_opened(&way, &error))
     }
 
     fn start(&mut self, argv: &[OsString]) -> io::Result<OpenChannel> {

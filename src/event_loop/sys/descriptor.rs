@@ -1,10 +1,12 @@
 //! One of the inherited descriptors, read and written without blocking.
 //!
 //! The nonblocking flag lives on a description that the parent and siblings share, so it is never
-//! set: a shell would find its terminal broken, another program its pipe. On Linux a pipe can be
-//! opened anew instead, which gives a description of this process's own; a socket can be asked not
-//! to wait call by call, and so can most else (`RWF_NOWAIT`), a little slower. Where none of that
-//! is supported, as on terminals, poll(2) tells first whether a call would wait.
+//! set: a shell would find its terminal broken, another program its pipe. On Linux a pipe, and a
+//! terminal that is written, can be opened anew instead, which gives a description of this
+//! process's own; a socket can be asked not to wait call by call, and so can most else
+//! (`RWF_NOWAIT`), a little slower. Where none of that is supported, poll(2) tells first whether a
+//! call would wait. Of writing to a terminal it does not tell that: a write waits until there is
+//! room for all of it.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -20,7 +22,8 @@ use crate::limits::BLOCKING_WRITE_BYTES_MAX;
 /// How a call on a descriptor is kept from blocking.
 #[derive(Debug)]
 enum Method {
-    /// This is the same pipe with a description of this process's own, which does not block.
+    /// This is the same pipe or terminal with a description of this process's own, which does not
+    /// block.
     Own(File),
     /// It is a socket, and each call says that it is not to wait.
     Socket,
@@ -56,7 +59,10 @@ impl Descriptor {
         let flags = fcntl_getfl(inherited).ok();
         let method = match kind(inherited) {
             _ if flags.is_some_and(|flags| !allows(flags, access)) => Method::Plain,
-            Some(FileType::Fifo) => {
+            Some(FileType::CharacterDevice) if !is_written_terminal(inherited, access) => {
+                Method::GENERAL
+            }
+            Some(FileType::Fifo | FileType::CharacterDevice) => {
                 match flags.and_then(|held| reopened(inherited, held, access)) {
                     Some(own) => Method::Own(own),
                     None => Method::GENERAL,
@@ -191,7 +197,21 @@ fn allows(flags: OFlags, access: Access) -> bool {
     [wanted, OFlags::RDWR].contains(&(flags & OFlags::ACCMODE))
 }
 
-/// The same pipe with a description of its own. None where the system or its rights do not allow
+/// Whether a descriptor is a terminal of a terminal emulator, a multiplexer or `ssh`, and is
+/// written. Their other side is not among them: to open that anew makes a new terminal.
+#[cfg(target_os = "linux")]
+fn is_written_terminal(fd: BorrowedFd<'_>, access: Access) -> bool {
+    const MAJORS: std::ops::RangeInclusive<u32> = 136..=143;
+    let is_slave = |stat: rustix::fs::Stat| MAJORS.contains(&rustix::fs::major(stat.st_rdev));
+    access == Access::Write && fstat(fd).is_ok_and(is_slave)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_written_terminal(_: BorrowedFd<'_>, _: Access) -> bool {
+    false
+}
+
+/// The same file with a description of its own. None where the system or its rights do not allow
 /// it, or what is written by it are packets.
 #[cfg(target_os = "linux")]
 fn reopened(fd: BorrowedFd<'_>, flags: OFlags, access: Access) -> Option<File> {
@@ -203,7 +223,7 @@ fn reopened(fd: BorrowedFd<'_>, flags: OFlags, access: Access) -> Option<File> {
     File::options()
         .read(access == Access::Read)
         .write(access == Access::Write)
-        .custom_flags(libc::O_NONBLOCK)
+        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
         .open(format!("/proc/self/fd/{}", fd.as_raw_fd()))
         .ok()
 }
@@ -257,4 +277,49 @@ fn is_unsupported(errno: Errno) -> bool {
         Errno::SPIPE,
     ]
     .contains(&errno)
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+    use std::{ptr, thread};
+
+    use super::*;
+
+    /// A terminal whose other side stays open and is not read, as long as the test runs.
+    fn terminal() -> BorrowedFd<'static> {
+        let (mut other, mut terminal) = (-1, -1);
+        let (name, state, size) = (ptr::null_mut(), ptr::null(), ptr::null());
+        // SAFETY: The two places are written, and null stands for what is left to the system.
+        let opened = unsafe { libc::openpty(&mut other, &mut terminal, name, state, size) };
+        assert_eq!(opened, 0);
+        // SAFETY: It was opened just now, and is never closed.
+        unsafe { BorrowedFd::borrow_raw(terminal) }
+    }
+
+    /// poll(2) had said that there was room, and there was less than for the write: it waited for
+    /// a reader, in which neither a signal nor the end of the input was seen.
+    #[test]
+    fn a_terminal_that_nobody_reads_makes_no_write_wait() {
+        for line_bytes in [1, 100, 255, 700, 2602] {
+            let (ended, end) = mpsc::channel();
+            let writer = thread::Builder::new().spawn(move || {
+                let mut descriptor = Descriptor::new(terminal(), Access::Write);
+                let line = ["x".repeat(line_bytes - 1), "\n".into()].concat();
+                let all = line.repeat((1 << 20) / line_bytes);
+                let mut rest = all.as_bytes();
+                let fault = loop {
+                    match descriptor.write(rest) {
+                        Ok(count) => rest = &rest[count..],
+                        Err(error) => break error.kind(),
+                    }
+                };
+                ended.send((fault, rest.len() < all.len()))
+            });
+            writer.expect("a thread");
+            let outcome = end.recv_timeout(Duration::from_secs(10));
+            assert_eq!(outcome, Ok((ErrorKind::WouldBlock, true)), "{line_bytes}");
+        }
+    }
 }

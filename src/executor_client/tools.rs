@@ -4,6 +4,7 @@ use crate::executor_client::errors::ToolRefusal;
 use crate::executor_protocol::error_code::TaskErrorCode;
 use crate::limits::{EXECUTOR_MESSAGE_BYTES_MAX, EXECUTOR_PAGE_BYTES_MAX, EXECUTOR_WAIT_S_MAX};
 use crate::mcp::tool::{Annotations, ToolSpec};
+use crate::task::arguments::{given, is_of_host};
 use crate::task::id::TaskId;
 use crate::task::schema;
 use crate::wire::json::{Object, Value};
@@ -41,29 +42,13 @@ const CANCEL: &str = "Asks the executor to end a task. It is answered at once an
 the end; ask larry_task_status what came of it. To cancel twice, or a task that has ended, does no \
 harm.";
 
-macro_rules! task_id {
-    () => {
-        r#""task_id": { "type": "string", "pattern": "^tsk_[0-9A-HJKMNP-TV-Z]{26}$", "description": "The id that larry_submit_task gave." }"#
-    };
-}
+// What these may say is told at the top of `crate::task::schema`.
 
-const STATUS_INPUT: &str = concat!(
-    r#"{ "type": "object", "properties": { "#,
-    task_id!(),
-    r#", "wait_s": { "type": "integer", "minimum": 0, "maximum": 45, "default": 0, "description": "How many seconds to wait for the task to end, at most 45." } }, "additionalProperties": false }"#
-);
+const STATUS_INPUT: &str = r#"{ "type": "object", "properties": { "task_id": { "type": ["string", "null"], "description": "The id that larry_submit_task gave. Left out: the newest tasks are listed." }, "wait_s": { "type": ["integer", "null"], "minimum": 0, "maximum": 45, "description": "How many seconds to wait for the task to end, at most 45. Left out: 0." } } }"#;
 
-const RESULT_INPUT: &str = concat!(
-    r#"{ "type": "object", "properties": { "#,
-    task_id!(),
-    r#", "part": { "type": "string", "enum": ["diff", "log", "gates"], "description": "What to read. The log is there while the task runs, the others when it has ended." }, "offset": { "type": "integer", "minimum": 0, "default": 0, "description": "Where to begin, in bytes." }, "limit": { "type": "integer", "minimum": 1, "maximum": 24576, "default": 24576, "description": "How much to read, in bytes." } }, "required": ["task_id", "part"], "additionalProperties": false }"#
-);
+const RESULT_INPUT: &str = r#"{ "type": "object", "properties": { "task_id": { "type": "string", "description": "The id that larry_submit_task gave." }, "part": { "type": "string", "enum": ["diff", "log", "gates"], "description": "What to read. The log is there while the task runs, the others when it has ended." }, "offset": { "type": ["integer", "null"], "minimum": 0, "description": "Where to begin, in bytes. Left out: 0." }, "limit": { "type": ["integer", "null"], "minimum": 1, "maximum": 24576, "description": "How much to read, in bytes, at most 24576, as it is when left out." } }, "required": ["task_id", "part"] }"#;
 
-const CANCEL_INPUT: &str = concat!(
-    r#"{ "type": "object", "properties": { "#,
-    task_id!(),
-    r#", "reason": { "type": "string", "maxLength": 200, "description": "RefusalReason, in a few words, for the task's log." } }, "required": ["task_id"], "additionalProperties": false }"#
-);
+const CANCEL_INPUT: &str = r#"{ "type": "object", "properties": { "task_id": { "type": "string", "description": "The id that larry_submit_task gave." }, "reason": { "type": ["string", "null"], "description": "Why, in a few words, for the task's log. At most 200 bytes." } }, "required": ["task_id"] }"#;
 
 /// `error`, which every result may have instead of all else.
 macro_rules! output {
@@ -237,7 +222,7 @@ fn fault(what: &str) -> ToolRefusal {
     ToolRefusal::new(TaskErrorCode::InvalidArguments, format_args!("{what}"))
 }
 
-/// The members of a closed object.
+/// The members of a closed object. `null` is absence, and what a known host adds is ignored.
 fn take<'a, const N: usize>(
     arguments: Object<'a>,
     names: [&'static str; N],
@@ -249,12 +234,17 @@ fn take<'a, const N: usize>(
             format_args!("/{name} {what}"),
         )
     };
-    let mut unknown = arguments.iter().filter(|(name, _)| !names.contains(name));
+    let is_unknown = |name: &str| !names.contains(&name) && !is_of_host(name);
+    let mut unknown = arguments.iter().filter(|(name, _)| is_unknown(name));
     if let Some((name, _)) = unknown.next() {
-        return Err(refuse(name, "is not an argument of this tool"));
+        let what = "is not an argument of this tool. If you did not give it, your host adds it: \
+                    tell the user, who can have the host leave it out";
+        return Err(refuse(name, what));
     }
-    let taken = arguments.take(names);
-    taken.map_err(|twice| refuse(twice.name(), "is given more than once"))
+    match arguments.take(names) {
+        Ok(taken) => Ok(taken.map(given)),
+        Err(twice) => Err(refuse(twice.name(), "is given more than once")),
+    }
 }
 
 fn task_id(value: Value<'_>) -> Result<TaskId, ToolRefusal> {
@@ -273,10 +263,12 @@ fn integer(
     min: u64,
     max: u64,
 ) -> Result<u64, ToolRefusal> {
-    match value {
-        None => Ok(usual),
-        Some(Value::Unsigned(number)) if (min..=max).contains(&number) => Ok(number),
-        Some(_) => Err(ToolRefusal::new(
+    let Some(value) = value else {
+        return Ok(usual);
+    };
+    match value.as_whole_u64() {
+        Some(number) if (min..=max).contains(&number) => Ok(number),
+        _ => Err(ToolRefusal::new(
             TaskErrorCode::InvalidArguments,
             format_args!("/{name} must be an integer of {min} to {max}"),
         )),
@@ -285,3 +277,97 @@ fn integer(
 
 const _: () = assert!(EXECUTOR_WAIT_S_MAX == 45 && EXECUTOR_PAGE_BYTES_MAX == 24_576);
 const _: () = assert!(EXECUTOR_MESSAGE_BYTES_MAX == 200);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::FRAME_PADDING_BYTES;
+    use crate::wire::json::Parser;
+
+    const TASK: &str = r#""task_id":"tsk_00000000000000000000000000""#;
+
+    /// What becomes of the arguments of a tool, in short.
+    fn check(tool: ExecutorTool, members: &str) -> String {
+        let arguments = format!("{{{members}}}");
+        let mut frame = arguments.as_bytes().to_vec();
+        frame.resize(arguments.len() + FRAME_PADDING_BYTES, b' ');
+        let document = Parser::new().parse(&mut frame, arguments.len()).unwrap();
+        let arguments = document.root().as_object().unwrap();
+        let checked = match tool {
+            ExecutorTool::Status => StatusArguments::parse(arguments)
+                .map(|status| format!("{} {}", status.task.is_some(), status.wait_s)),
+            ExecutorTool::Result => ResultArguments::parse(arguments)
+                .map(|page| format!("{} {} {}", page.part, page.offset, page.limit)),
+            ExecutorTool::Cancel => {
+                CancelArguments::parse(arguments).map(|cancel| format!("{:?}", cancel.reason))
+            }
+            ExecutorTool::Submit => unreachable!("its arguments are those of a task"),
+        };
+        checked.unwrap_or_else(|refusal| refusal.what.as_str().to_owned())
+    }
+
+    #[test]
+    fn null_in_an_optional_member_is_its_absence() {
+        let null = r#""task_id":null,"wait_s":null"#;
+        assert_eq!(check(ExecutorTool::Status, null), "false 0");
+        let page = format!(r#"{TASK},"part":"log","offset":null,"limit":null"#);
+        assert_eq!(check(ExecutorTool::Result, &page), "log 0 24576");
+        let cancel = format!(r#"{TASK},"reason":null"#);
+        assert_eq!(check(ExecutorTool::Cancel, &cancel), "None");
+        let none = r#""task_id":null"#;
+        assert_eq!(check(ExecutorTool::Cancel, none), "/task_id is required");
+    }
+
+    #[test]
+    fn an_integral_number_is_an_integer() {
+        assert_eq!(check(ExecutorTool::Status, r#""wait_s":0.0"#), "false 0");
+        assert_eq!(check(ExecutorTool::Status, r#""wait_s":4.5e1"#), "false 45");
+        let refused = "/wait_s must be an integer of 0 to 45";
+        assert_eq!(check(ExecutorTool::Status, r#""wait_s":0.5"#), refused);
+        assert_eq!(check(ExecutorTool::Status, r#""wait_s":46.0"#), refused);
+        let page = format!(r#"{TASK},"part":"log","offset":0.0,"limit":100.0"#);
+        assert_eq!(check(ExecutorTool::Result, &page), "log 0 100");
+    }
+
+    #[test]
+    fn what_a_host_adds_is_ignored_if_it_is_known_and_named_if_not() {
+        let known = r#""toolCallId":"call_1","wait_for_previous":false"#;
+        assert_eq!(check(ExecutorTool::Status, known), "false 0");
+        let said = check(ExecutorTool::Status, r#""sessionId":"5""#);
+        assert!(said.starts_with("/sessionId is not an argument of this tool. If you did not"));
+        assert!(said.ends_with("who can have the host leave it out"));
+    }
+
+    const MEMBER_WORDS: [&str; 6] = ["type", "description", "enum", "items", "minimum", "maximum"];
+
+    fn assert_words(schema: &serde_json::Value, words: &[&str]) {
+        for word in schema.as_object().unwrap().keys() {
+            assert!(words.contains(&word.as_str()), "{word}: {schema}");
+        }
+    }
+
+    /// Converters of hosts refuse a whole tool for a word that they do not know, and those in
+    /// strict mode give every member.
+    #[test]
+    fn the_schemas_say_nothing_that_a_converter_refuses() {
+        let submit = [schema::INPUT, schema::INPUT_WITH_OPTIONS];
+        let inputs = [STATUS_INPUT, RESULT_INPUT, CANCEL_INPUT];
+        for text in inputs.into_iter().chain(submit) {
+            let schema: serde_json::Value = serde_json::from_str(text).unwrap();
+            assert_words(&schema, &["type", "properties", "required"]);
+            let required = schema["required"].as_array();
+            for (name, member) in schema["properties"].as_object().unwrap() {
+                assert_words(member, &MEMBER_WORDS);
+                let names = required.into_iter().flatten();
+                let is_required = names
+                    .filter_map(|name| name.as_str())
+                    .any(|one| one == name);
+                let takes_null = member["type"].to_string().contains("null");
+                assert_ne!(is_required, takes_null, "{name}");
+                if let Some(items) = member.get("items") {
+                    assert_eq!(*items, serde_json::json!({ "type": "string" }), "{name}");
+                }
+            }
+        }
+    }
+}

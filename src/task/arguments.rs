@@ -38,6 +38,21 @@ pub struct TaskOptions<'a> {
     pub timeout_s: Option<u64>,
 }
 
+/// Members that known hosts add to the arguments of every call, and that mean nothing to a tool:
+/// n8n adds the first, Gemini CLI the second.
+const HOST_MEMBERS: [&str; 2] = ["toolCallId", "wait_for_previous"];
+
+/// Whether a known host adds such a member by itself.
+pub fn is_of_host(name: &str) -> bool {
+    HOST_MEMBERS.contains(&name)
+}
+
+/// The value of an optional member: `null` is its absence, since clients in strict mode cannot
+/// leave a member out.
+pub fn given(value: Option<Value<'_>>) -> Option<Value<'_>> {
+    value.filter(|value| !matches!(value, Value::Null))
+}
+
 /// The names of [`TaskOptions`].
 const OPTIONS: [&str; 3] = ["idempotency_key", "follow_up_to", "timeout_s"];
 
@@ -103,35 +118,35 @@ impl<'a> TaskRequest<'a> {
 impl<'a> TaskOptions<'a> {
     /// Reads the options. Of a repeated option the first value counts.
     fn read(arguments: Object<'a>, faults: &mut Faults<'a>) -> Self {
-        let key = arguments.get("idempotency_key").and_then(|key| {
+        let option = |name| given(arguments.get(name));
+        let key = option("idempotency_key").and_then(|key| {
             string_argument("idempotency_key", Some(key), faults, |key| {
                 too_long(key, TASK_KEY_BYTES_MAX)
                     .or_else(|| blank(key))
                     .or_else(|| control_character(key))
             })
         });
-        let follow_up_to = arguments.get("follow_up_to").and_then(|task| {
+        let follow_up_to = option("follow_up_to").and_then(|task| {
             string_argument("follow_up_to", Some(task), faults, |task| {
                 TaskId::parse(task).is_none().then_some(Reason::NotATask)
             })
         });
-        let timeout_s = arguments.get("timeout_s");
         Self {
             idempotency_key: key,
             follow_up_to: follow_up_to.and_then(TaskId::parse),
-            timeout_s: timeout_s.and_then(|time| seconds(time, faults)),
+            timeout_s: option("timeout_s").and_then(|time| seconds(time, faults)),
         }
     }
 }
 
 fn seconds(value: Value<'_>, faults: &mut Faults<'_>) -> Option<u64> {
-    let reason = match value {
-        Value::Unsigned(time) if (1..=TASK_TIMEOUT_S_MAX).contains(&time) => return Some(time),
-        Value::Unsigned(_) | Value::Signed(_) => Reason::OutOfRange {
+    let reason = match value.as_whole_u64() {
+        Some(time) if (1..=TASK_TIMEOUT_S_MAX).contains(&time) => return Some(time),
+        _ if value.is_whole() => Reason::OutOfRange {
             min: 1,
             max: TASK_TIMEOUT_S_MAX,
         },
-        other => wrong_type("an integer", &other),
+        _ => wrong_type("an integer", &value),
     };
     faults.push(Pointer::Member("timeout_s"), reason);
     None
@@ -185,6 +200,7 @@ fn report_unknown_or_repeated<'a>(
     for (name, value) in arguments.iter() {
         match seen.slot(name).map(|slot| slot.replace(value)) {
             None => match options.iter().position(|option| *option == name) {
+                None if is_of_host(name) => {}
                 None => faults.push(Pointer::Member(name), Reason::Unknown),
                 Some(option) if options_seen[option] => {
                     faults.push(Pointer::Member(name), Reason::Repeated);
@@ -262,7 +278,7 @@ fn files<'a>(
     arena: &'a Bump,
     faults: &mut Faults<'a>,
 ) -> Option<Array<'a>> {
-    let reason = match value? {
+    let reason = match given(value)? {
         Value::Array(list) if list.len() > TASK_FILES_MAX => Reason::TooMany {
             entries_max: TASK_FILES_MAX,
         },
@@ -458,6 +474,7 @@ mod tests {
                 "/files/2 stands in the list already",
             ),
             ("files", "[]", "ok"),
+            ("files", "null", "ok"),
             ("files", r#"["a..b/c...d"]"#, "ok"),
         ];
         for (name, value, wanted) in table {
@@ -526,6 +543,63 @@ mod tests {
         assert_eq!(
             check("{}"),
             "/goal is required; /repo is required; /acceptance is required"
+        );
+    }
+
+    /// The options of arguments, or their faults.
+    fn check_options(more: &str) -> String {
+        let arguments = with("files", "null").replace('}', &format!(",{more}}}"));
+        let mut frame = arguments.as_bytes().to_vec();
+        frame.resize(arguments.len() + FRAME_PADDING_BYTES, b' ');
+        let document = Parser::new().parse(&mut frame, arguments.len()).unwrap();
+        let arena = Bump::new();
+        match TaskRequest::parse_with_options(document.root().as_object().unwrap(), &arena) {
+            Ok((request, options)) => {
+                assert!(request.files.is_none());
+                let key = options.idempotency_key;
+                let ended = options.follow_up_to.is_some();
+                format!("{key:?} {ended} {:?}", options.timeout_s)
+            }
+            Err(faults) => faults.to_string(),
+        }
+    }
+
+    #[test]
+    fn null_in_an_optional_member_is_its_absence() {
+        let nulls = r#""idempotency_key":null,"follow_up_to":null,"timeout_s":null"#;
+        assert_eq!(check_options(nulls), "None false None");
+        assert_eq!(
+            check_options(r#""timeout_s":null,"timeout_s":1"#),
+            "/timeout_s is given more than once"
+        );
+    }
+
+    #[test]
+    fn an_integral_number_is_an_integer() {
+        for (number, seen) in [
+            ("600.0", "None false Some(600)"),
+            ("6e2", "None false Some(600)"),
+            ("1.5", "/timeout_s must be an integer, not number"),
+            ("0.0", "/timeout_s must be 1 to 86400"),
+            ("-0.0", "/timeout_s must be 1 to 86400"),
+            ("-1.0", "/timeout_s must be 1 to 86400"),
+            ("1e300", "/timeout_s must be 1 to 86400"),
+            ("18446744073709551616", "/timeout_s must be 1 to 86400"),
+            ("\"600\"", "/timeout_s must be an integer, not string"),
+        ] {
+            assert_eq!(check_options(&format!("\"timeout_s\":{number}")), seen);
+        }
+    }
+
+    #[test]
+    fn what_a_known_host_adds_is_ignored() {
+        let added = r#""toolCallId":"call_1","wait_for_previous":true,"toolCallId":2"#;
+        assert_eq!(check_options(added), "None false None");
+        let arguments = with("files", "[]").replace('}', &format!(",{added}}}"));
+        assert_eq!(check(&arguments), "ok");
+        assert_eq!(
+            check_options(r#""toolcallid":"call_1""#),
+            "/toolcallid is not an argument of this tool"
         );
     }
 

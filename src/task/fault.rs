@@ -153,6 +153,12 @@ impl<'a> Faults<'a> {
         &self.listed
     }
 
+    /// Whether a member is listed that the tool does not have.
+    pub fn has_unknown(&self) -> bool {
+        let mut reasons = self.listed.iter().map(|fault| fault.reason);
+        reasons.any(|reason| reason == Reason::Unknown)
+    }
+
     /// How many faults were counted beyond [`TASK_FAULTS_MAX`].
     pub fn unlisted(&self) -> usize {
         self.unlisted

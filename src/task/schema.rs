@@ -1,9 +1,18 @@
 //! The description and the schemas of the tool, as `tools/list` publishes them.
 //!
-//! The schemas use only what the validators of every client understand: they have no `$schema`
-//! member (the protocol's default is 2020-12, and validators of older dialects refuse an unknown
-//! dialect) and no look-around in a pattern. The rules that a schema cannot express, such as
-//! lengths in bytes, stand in the descriptions, and [`super::arguments`] checks them.
+//! Hosts convert the schemas for their models, and some converters refuse a whole tool for a word
+//! that they do not know. So the schemas of arguments say types, members, values to choose from and
+//! bounds of numbers, and no more:
+//!
+//! - `additionalProperties: false` crashes google-genai, and `uniqueItems` is refused there.
+//! - llama.cpp's grammars refuse patterns without both anchors, and lengths over 2,000.
+//! - OpenAI's strict mode refuses lengths and defaults. It has a model give every member, so that
+//!   an optional one may be `null`. A list of types says so, since google-genai drops the
+//!   description beside `anyOf`.
+//! - `$schema` is refused by validators of older dialects; the protocol's default is 2020-12.
+//!
+//! What is left out stands in the descriptions, and [`super::arguments`] checks all of it. The
+//! converters themselves are held to this by `tests/clients/run.sh`.
 
 /// The tool's name.
 pub const NAME: &str = "larry_submit_task";
@@ -26,8 +35,8 @@ Follow it with larry_task_status. An acceptance entry gate:<name> runs the check
 the operator has defined; any other entry is told to the agent as it is. The result is a commit \
 under a ref and a diff: your working tree is never touched.";
 
-/// The schema of the arguments, with further properties. The object is closed: an unknown member is
-/// a fault, so that a misspelt member is never silently dropped.
+/// The schema of the arguments, with further properties. An unknown member is a fault though the
+/// schema does not say so, so that a misspelt member is never silently dropped.
 macro_rules! input {
     ($more:literal) => {
         concat!(
@@ -36,36 +45,26 @@ macro_rules! input {
   "properties": {
     "goal": {
       "type": "string",
-      "minLength": 1,
-      "maxLength": 65536,
       "description": "What is to be achieved, in full sentences, with all that the executor needs to know. It sees nothing else of this conversation. Not blank, at most 65536 bytes."
     },
     "repo": {
       "type": "string",
-      "minLength": 1,
-      "maxLength": 4096,
-      "pattern": "^/",
       "description": "The local repository to work in: its absolute path, such as /home/me/project. No control characters, at most 4096 bytes."
     },
     "files": {
-      "type": "array",
-      "maxItems": 1024,
-      "uniqueItems": true,
-      "items": { "type": "string", "minLength": 1, "maxLength": 4096 },
-      "description": "The files that may be changed, each relative to the repository, such as src/upload.rs. No absolute path, no .. component, no leading -, no control characters, no duplicates, each at most 4096 bytes. Leave it out to declare no scope; an empty list says that nothing may be changed."
+      "type": ["array", "null"],
+      "items": { "type": "string" },
+      "description": "The files that may be changed, each relative to the repository, such as src/upload.rs. No absolute path, no .. component, no leading -, no control characters, no duplicates, none blank, each at most 4096 bytes, at most 1024 of them. Leave it out, or null, to declare no scope; an empty list says that nothing may be changed."
     },
     "acceptance": {
       "type": "array",
-      "minItems": 1,
-      "maxItems": 64,
-      "items": { "type": "string", "minLength": 1, "maxLength": 4096 },
-      "description": "What decides that the task is done: checks that can be seen to pass or fail, such as 'cargo test passes'. At least one, none blank, each at most 4096 bytes."
+      "items": { "type": "string" },
+      "description": "What decides that the task is done: checks that can be seen to pass or fail, such as 'cargo test passes'. 1 to 64 of them, none blank, each at most 4096 bytes."
     }"#,
             $more,
             r#"
   },
-  "required": ["goal", "repo", "acceptance"],
-  "additionalProperties": false
+  "required": ["goal", "repo", "acceptance"]
 }"#
         )
     };
@@ -78,21 +77,18 @@ pub const INPUT: &str = input!("");
 pub const INPUT_WITH_OPTIONS: &str = input!(
     r#",
     "idempotency_key": {
-      "type": "string",
-      "minLength": 1,
-      "maxLength": 128,
-      "description": "A name of your own for this task. Calling again with the same key and the same arguments gives the same task instead of a second one."
+      "type": ["string", "null"],
+      "description": "A name of your own for this task, at most 128 bytes. Calling again with the same key and the same arguments gives the same task instead of a second one."
     },
     "follow_up_to": {
-      "type": "string",
-      "pattern": "^tsk_[0-9A-HJKMNP-TV-Z]{26}$",
+      "type": ["string", "null"],
       "description": "The task_id of an ended task that this one continues, such as one that needed input."
     },
     "timeout_s": {
-      "type": "integer",
+      "type": ["integer", "null"],
       "minimum": 1,
       "maximum": 86400,
-      "description": "How long the task may run, in seconds. Left out: as long as the executor allows."
+      "description": "How long the task may run, in seconds, at most 86400. Left out: as long as the executor allows."
     }"#
 );
 

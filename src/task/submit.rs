@@ -52,11 +52,23 @@ fn not_connected(reply: Reply<'_>) -> Answered<'_> {
     reply.error_with(error, |details| details.string("reason", "not_configured"))
 }
 
+/// What to do about arguments that break the rules.
+const CORRECT: &str = "Correct every argument that is named and call larry_submit_task again";
+
+/// The same, if one of them is unknown: a model cannot leave out what its host adds.
+const CORRECT_OR_TELL: &str = "Correct every argument that is named and call larry_submit_task \
+again. If you did not give the one that is not an argument of this tool, your host adds it: tell \
+the user, who can have the host leave it out";
+
 /// Refuses a task whose arguments break the rules.
 pub fn invalid_arguments<'r>(faults: &Faults<'_>, reply: Reply<'r>) -> Answered<'r> {
     let what = format_args!("the task was not submitted, because {faults}");
-    let error = ToolError::new("invalid_arguments", what)
-        .advice("Correct every argument that is named and call larry_submit_task again");
+    let advice = if faults.has_unknown() {
+        CORRECT_OR_TELL
+    } else {
+        CORRECT
+    };
+    let error = ToolError::new("invalid_arguments", what).advice(advice);
     reply.error_with(error, |details| {
         details.array("faults", |list| {
             for fault in faults.listed() {

@@ -199,6 +199,28 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// An integer from 0 to 2^64 - 1 as JSON Schema knows integers: `-0`, `1.0` and `6e2` are some.
+    pub(crate) fn as_whole_u64(&self) -> Option<u64> {
+        const END: f64 = 18_446_744_073_709_551_616.0;
+        match *self {
+            Self::Unsigned(number) => Some(number),
+            Self::Signed(0) => Some(0),
+            Self::Float(number) if self.is_whole() && (0.0..END).contains(&number) => {
+                Some(number as u64)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether this is an integer as JSON Schema knows integers, of any size.
+    pub(crate) fn is_whole(&self) -> bool {
+        match *self {
+            Self::Unsigned(_) | Self::Signed(_) => true,
+            Self::Float(number) => number.fract() == 0.0,
+            _ => false,
+        }
+    }
+
     /// An integer from -2^63 to 2^63 - 1; none for `1.0` and any other value.
     pub fn as_i64(&self) -> Option<i64> {
         match *self {

@@ -36,12 +36,12 @@ def tool(revision):
              *since(revision, "2025-11-25", "icons")]
     if revision == "2025-11-25":
         names.append("execution")
-    members = {"goal": {"type": "string"}, "repo": {"type": "string"}, "files": strings(),
-               "acceptance": strings()}
+    members = {"goal": {"type": "string"}, "repo": {"type": "string"},
+               "files": {**strings(), "type": ["array", "null"]}, "acceptance": strings()}
     hints = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"]
     wanted = {"$only": names, "name": "larry_submit_task", "description": {"$is": "string"},
               "inputSchema": {"type": "object", "properties": {"$only": list(members), **members},
-                              "required": {"$is": "array"}, "additionalProperties": False}}
+                              "required": {"$is": "array"}}}
     if revision >= "2025-03-26":
         wanted["annotations"] = {"$only": ["title", *hints], "readOnlyHint": False}
     if revision >= "2025-06-18":

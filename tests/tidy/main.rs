@@ -256,25 +256,38 @@ fn functions_fit_on_a_screen() {
 
 #[test]
 fn the_schema_says_the_same_bounds_as_the_limits() {
-    let schema: serde_json::Value =
-        serde_json::from_str(rocco::internals::task::schema::INPUT).unwrap();
-    let at = |pointer: &str| schema.pointer(pointer).unwrap().as_u64().unwrap() as usize;
     use rocco::internals::limits as l;
-    assert_eq!(at("/properties/goal/maxLength"), l::TASK_GOAL_BYTES_MAX);
-    assert_eq!(at("/properties/repo/maxLength"), l::TASK_REPO_BYTES_MAX);
-    assert_eq!(at("/properties/files/maxItems"), l::TASK_FILES_MAX);
-    assert_eq!(
-        at("/properties/files/items/maxLength"),
-        l::TASK_FILE_BYTES_MAX
-    );
-    assert_eq!(
-        at("/properties/acceptance/maxItems"),
-        l::TASK_ACCEPTANCE_MAX
-    );
-    assert_eq!(
-        at("/properties/acceptance/items/maxLength"),
-        l::TASK_ACCEPTANCE_BYTES_MAX
-    );
+    let text = rocco::internals::task::schema::INPUT_WITH_OPTIONS;
+    let schema: serde_json::Value = serde_json::from_str(text).unwrap();
+    for (argument, bound) in [
+        ("goal", format!("at most {} bytes", l::TASK_GOAL_BYTES_MAX)),
+        ("repo", format!("at most {} bytes", l::TASK_REPO_BYTES_MAX)),
+        (
+            "files",
+            format!("each at most {} bytes", l::TASK_FILE_BYTES_MAX),
+        ),
+        ("files", format!("at most {} of them", l::TASK_FILES_MAX)),
+        (
+            "acceptance",
+            format!("1 to {} of them", l::TASK_ACCEPTANCE_MAX),
+        ),
+        (
+            "acceptance",
+            format!("each at most {} bytes", l::TASK_ACCEPTANCE_BYTES_MAX),
+        ),
+        (
+            "idempotency_key",
+            format!("at most {} bytes", l::TASK_KEY_BYTES_MAX),
+        ),
+        ("timeout_s", format!("at most {}", l::TASK_TIMEOUT_S_MAX)),
+    ] {
+        let described = schema["properties"][argument]["description"]
+            .as_str()
+            .unwrap();
+        assert!(described.contains(&bound), "{argument}: {bound}");
+    }
+    let timeout = &schema["properties"]["timeout_s"];
+    assert_eq!(timeout["maximum"], l::TASK_TIMEOUT_S_MAX);
 }
 
 /// Rows of a table whose cell at a place names tests: each names some, and all of them exist.

@@ -199,6 +199,12 @@ pub const EXECUTOR_MESSAGE_BYTES_MAX: usize = 200;
 /// A phase, a time or a reason in an executor's answer.
 pub const EXECUTOR_FIELD_BYTES_MAX: usize = 64;
 
+/// Faults of a submission that an executor names. Further faults are counted.
+pub const EXECUTOR_FAULTS_MAX: usize = 64;
+
+/// The pointer of such a fault, and its reason.
+pub const EXECUTOR_FAULT_BYTES_MAX: usize = 200;
+
 /// Tasks in one list of tasks.
 pub const EXECUTOR_LIST_MAX: usize = 20;
 
@@ -629,6 +635,11 @@ const _: () = {
     assert!(DEFERRED_MAX * EXECUTOR_SHORT_LINE_BYTES_MAX <= EXECUTOR_SHORT_LINES_RESERVE_BYTES);
     assert!(EXECUTOR_RECORD_BYTES_MAX + EXECUTOR_ENVELOPE_BYTES_MAX < EXECUTOR_LINE_BYTES_MAX);
     assert!(EXECUTOR_PAGE_BYTES_MAX < EXECUTOR_RECORD_BYTES_MAX);
+    assert!(2 * EXECUTOR_FAULTS_MAX * EXECUTOR_FAULT_BYTES_MAX < EXECUTOR_RECORD_BYTES_MAX);
+    assert!(
+        12 * EXECUTOR_FAULTS_MAX * EXECUTOR_FAULT_BYTES_MAX + 6 * EXECUTOR_ENVELOPE_BYTES_MAX
+            < EXECUTOR_LINE_BYTES_MAX
+    );
     assert!(EXECUTOR_DRAIN_MS + EXECUTOR_EXIT_MS < 100);
     assert!(FLUSH_SIGNAL_MS + EXECUTOR_EXIT_MS < 100);
     assert!(EXECUTOR_RETRY_MS < EXECUTOR_CALL_MS);

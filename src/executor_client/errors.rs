@@ -4,10 +4,12 @@ use std::fmt;
 
 use crate::executor_protocol::error_code::TaskErrorCode;
 use crate::executor_protocol::sanitize::Sanitized;
+use crate::limits::{EXECUTOR_FAULT_BYTES_MAX, EXECUTOR_FAULTS_MAX};
 use crate::mcp::owned::InlineString;
 use crate::mcp::tool::{Answered, Reply, ToolError};
 use crate::task::id::TaskId;
-use crate::wire::json::{Object, Value};
+use crate::wire::json::{Array, Object, Value};
+use crate::wire::writer::ObjectWriter;
 
 /// Why no executor can be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +51,58 @@ pub struct ToolRefusal {
     pub retry_after_ms: Option<u64>,
     /// The task that is meant.
     pub task: Option<TaskId>,
+}
+
+/// The faults of a submission that an executor names in its refusal.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NamedFaults<'a> {
+    list: Option<Array<'a>>,
+    unlisted: u64,
+}
+
+impl<'a> NamedFaults<'a> {
+    /// Those of an error.
+    pub fn of(error: Object<'a>) -> Self {
+        let data = error.get("data").and_then(|data| data.as_object());
+        let data = data.unwrap_or(Object::EMPTY);
+        Self {
+            list: data.get("faults").and_then(|list| list.as_array()),
+            unlisted: match data.get("unlisted") {
+                Some(Value::Unsigned(count)) => count,
+                _ => 0,
+            },
+        }
+    }
+
+    /// Each with its pointer and its reason. What has not both is passed over.
+    fn pairs(self) -> impl Iterator<Item = (&'a str, &'a str)> {
+        let entries = self.list.into_iter().flat_map(|list| list.iter());
+        entries.filter_map(|fault| {
+            let fault = fault.as_object()?;
+            let text = |name| fault.get(name)?.as_str();
+            let pointer = text("pointer").filter(|pointer| pointer.starts_with('/'))?;
+            Some((pointer, text("reason")?))
+        })
+    }
+
+    /// Writes them as the server writes its own.
+    fn write(self, details: &mut ObjectWriter<'_>) {
+        let count = self.pairs().count();
+        if count == 0 {
+            return;
+        }
+        let shown = |text| Sanitized::sentence(text, EXECUTOR_FAULT_BYTES_MAX);
+        details.array("faults", |list| {
+            for (pointer, reason) in self.pairs().take(EXECUTOR_FAULTS_MAX) {
+                list.object(|object| {
+                    object.formatted("pointer", format_args!("{}", shown(pointer)));
+                    object.formatted("reason", format_args!("{}", shown(reason)));
+                });
+            }
+        });
+        let beyond = count.saturating_sub(EXECUTOR_FAULTS_MAX) as u64;
+        details.unsigned("unlisted", self.unlisted.saturating_add(beyond));
+    }
 }
 
 /// What to do about an error, without a full stop. The end of a task makes no room where a time
@@ -162,6 +216,11 @@ impl ToolRefusal {
 
     /// Writes it as the result of a call.
     pub fn write<'r>(&self, reply: Reply<'r>) -> Answered<'r> {
+        self.write_with(NamedFaults::default(), reply)
+    }
+
+    /// Writes it as the result of a call, with the faults that it names.
+    pub fn write_with<'r>(&self, faults: NamedFaults<'_>, reply: Reply<'r>) -> Answered<'r> {
         let (code, retryable) = (self.code.name(), self.code.is_retryable());
         let row = (code, retryable, advice(self.code, self.retry_after_ms));
         let what = format_args!("{}", self.what.as_str());
@@ -173,6 +232,7 @@ impl ToolRefusal {
             if let Some(task) = self.task {
                 details.formatted("task_id", format_args!("{task}"));
             }
+            faults.write(details);
         })
     }
 }

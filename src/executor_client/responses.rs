@@ -2,7 +2,7 @@
 //! task.
 
 use crate::executor_client::dispatcher::{Dispatcher, PageRequest, PendingCall, Purpose, Stage};
-use crate::executor_client::errors::{Absence, ToolRefusal};
+use crate::executor_client::errors::{Absence, NamedFaults, ToolRefusal};
 use crate::executor_client::snapshots::SnapshotChange;
 use crate::executor_client::task_update::{Snapshot, TaskUpdate};
 use crate::executor_protocol::error_code::TaskErrorCode;
@@ -135,6 +135,11 @@ impl Dispatcher {
             // What an executor refuses to take is not a task.
             let is_none = pending.purpose == Purpose::Submit && refusal.code.is_for_executors();
             let refusal = refusal.of_task(pending.task.filter(|_| !is_none));
+            if is_none {
+                let error = message.get("error").and_then(|error| error.as_object());
+                let faults = error.map(NamedFaults::of).unwrap_or_default();
+                return replies.answer(pending.handle, |reply| refusal.write_with(faults, reply));
+            }
             self.refuse(
                 pending.purpose,
                 pending.handle,

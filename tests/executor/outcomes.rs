@@ -1,6 +1,7 @@
 //! What becomes of a task, and what is shown of it.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 
 use serde_json::{Value, json};
 
@@ -429,6 +430,24 @@ fn every_gate_that_is_not_defined_is_named_at_once() {
     ] {
         assert!(said.contains(fault), "{answer}");
     }
+    let fault = |at, name: &str| {
+        let reason = format!("the gate {name:?} is not defined");
+        json!({"pointer": format!("/acceptance/{at}"), "reason": reason})
+    };
+    let data = &answer["error"]["data"];
+    let listed = json!([fault(0, "zzz"), fault(2, "yyy"), fault(3, "")]);
+    assert_eq!((&data["faults"], &data["unlisted"]), (&listed, &json!(0)));
+    // What has no room in the list is counted.
+    symlink("/", bench.repo.join("out")).unwrap();
+    let files: Vec<String> = (0..70).map(|number| format!("out/{number}")).collect();
+    let task = task_with(&bench.repo, "say", json!({"files": files}));
+    let data = executor.call("task/submit", task)["error"]["data"].clone();
+    assert_eq!(data["code"], "path_not_allowed", "{data}");
+    assert_eq!(data["faults"].as_array().unwrap().len(), 64, "{data}");
+    assert_eq!(
+        (&data["faults"][9]["pointer"], &data["unlisted"]),
+        (&json!("/files/9"), &json!(6))
+    );
 }
 
 /// Git's rules for `.gitmodules` are for what a task changes.

@@ -167,6 +167,30 @@ fn codes_of_the_manual() -> BTreeSet<String> {
         .collect()
 }
 
+/// A model was told one sentence of all that an executor had found, cut where it was too long.
+#[test]
+fn the_faults_that_an_executor_names_are_listed() {
+    let mut place = Place::new();
+    let mut front = place.front(ExecutorAddr::Child, "", NEWEST);
+    let said = front.submit("refuse invalid_arguments faults");
+    let details = &said["error"]["details"];
+    let faults = details["faults"].as_array().unwrap();
+    assert_eq!(faults.len(), 64, "{said}");
+    assert_eq!(details["unlisted"], 36, "{said}");
+    for (at, fault) in faults.iter().enumerate() {
+        assert_eq!(fault["pointer"], format!("/files/{at}"));
+        let reason = fault["reason"].as_str().unwrap();
+        assert!(
+            reason.starts_with("is \\x1b") && reason.len() <= 200,
+            "{reason}"
+        );
+        assert!(!reason.contains(char::is_control), "{reason:?}");
+    }
+    let said = front.submit("refuse invalid_arguments");
+    assert!(said["error"]["details"]["faults"].is_null(), "{said}");
+    front.close();
+}
+
 /// Every one of them is reached, and says in its text what it is.
 #[test]
 fn every_error_of_the_readme_is_reached() {

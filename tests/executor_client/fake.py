@@ -55,6 +55,13 @@ class Task:
             return usual
         return self.words[self.words.index(word) + 1]
 
+    def faults(self):
+        if not self.says("faults"):
+            return {}
+        good = [{"pointer": f"/files/{at}", "reason": "is " + ANSI + "x" * 300} for at in range(70)]
+        bad = [7, {}, {"pointer": "files", "reason": "r"}, {"pointer": "/files", "reason": None}]
+        return {"faults": bad + good, "unlisted": 30}
+
     def told(self, *also):
         text = ANSI if self.says("ansi") else ""
         told = {"task_id": self.id, "seq": self.seq, "state": self.state, "created_at": NOW,
@@ -224,7 +231,7 @@ class Front:
             task = Task(params)
             code = task.argument("refuse")
             if code:
-                return self.refuse(request, code, retry_after_ms=1234)
+                return self.refuse(request, code, retry_after_ms=1234, **task.faults())
             same = [t for t in TASKS.values() if t.key == task.key is not None]
             if same and same[0].goal != goal:
                 return self.refuse(request, "key_conflict", "the key is taken")

@@ -23,7 +23,8 @@ use crate::executor_protocol::PROTOCOL;
 use crate::executor_protocol::error_code::TaskErrorCode;
 use crate::executor_protocol::state::TaskState;
 use crate::limits::{
-    EXECUTOR_LIST_MAX, EXECUTOR_PAGE_BYTES_MAX, EXECUTOR_VIOLATIONS_MAX, TASK_GOAL_LISTED_BYTES_MAX,
+    EXECUTOR_FAULT_BYTES_MAX, EXECUTOR_FAULTS_MAX, EXECUTOR_LIST_MAX, EXECUTOR_PAGE_BYTES_MAX,
+    EXECUTOR_VIOLATIONS_MAX, TASK_GOAL_LISTED_BYTES_MAX,
 };
 use crate::task::id::TaskId;
 use crate::wire::json::{Object, Value};
@@ -36,6 +37,14 @@ struct ApiError {
     code: TaskErrorCode,
     message: String,
     retry_after_ms: Option<u64>,
+    faults: Vec<SubmissionFault>,
+}
+
+/// What is wrong with a member of a submission.
+struct SubmissionFault {
+    /// The member, as a JSON Pointer.
+    pointer: String,
+    reason: String,
 }
 
 impl ApiError {
@@ -45,6 +54,18 @@ impl ApiError {
             code,
             message: message.into(),
             retry_after_ms: None,
+            faults: Vec::new(),
+        }
+    }
+
+    /// All faults of a submission, and what else is to be said of them.
+    fn of_faults(code: TaskErrorCode, faults: Vec<SubmissionFault>, more: &str) -> Self {
+        let told = faults.iter();
+        let told = told.map(|fault| format!("{} {}", fault.pointer, fault.reason));
+        let told = told.collect::<Vec<_>>().join("; ");
+        Self {
+            faults,
+            ..Self::new(code, told + more)
         }
     }
 
@@ -333,17 +354,21 @@ impl Connection<'_> {
             RepoRefused::Unusable(what) => invalid(what),
         })?;
         let files = content.files.iter().flatten().enumerate();
-        let outside: Vec<String> = files
+        let outside: Vec<SubmissionFault> = files
             .filter(|(_, file)| !scope::lies_within(repo.real(), file))
-            .map(|(at, file)| format!("/files/{at} {file:?} leads out of the repository"))
+            .map(|(at, file)| SubmissionFault {
+                pointer: format!("/files/{at}"),
+                reason: format!("leads out of the repository: {file:?}"),
+            })
             .collect();
         if !outside.is_empty() {
-            let what = outside.join("; ");
-            return Err(ApiError::new(TaskErrorCode::PathNotAllowed, what));
+            return Err(ApiError::of_faults(
+                TaskErrorCode::PathNotAllowed,
+                outside,
+                "",
+            ));
         }
-        if let Some(what) = self.undefined_gates(content) {
-            return Err(invalid(what));
-        }
+        self.look_at_gates(content)?;
         let head = daemon.git.commit(&repo, "HEAD");
         let mut before = None;
         if let Some(id) = content.follow_up_to {
@@ -375,18 +400,25 @@ impl Connection<'_> {
         Ok((repo, before))
     }
 
-    /// Which gates of a task are not defined, all at once; none if all are.
-    fn undefined_gates(&self, content: &Content) -> Option<String> {
+    /// Refuses a task whose gates are not all defined, and names all that are not.
+    fn look_at_gates(&self, content: &Content) -> Result<(), ApiError> {
         let policy = &self.daemon.policy;
-        let undefined: Vec<String> = content
+        let undefined: Vec<SubmissionFault> = content
             .named_gates()
             .filter(|(_, name)| policy.gate(name).is_none())
-            .map(|(at, name)| format!("/acceptance/{at} the gate {name:?} is not defined"))
+            .map(|(at, name)| SubmissionFault {
+                pointer: format!("/acceptance/{at}"),
+                reason: format!("the gate {name:?} is not defined"),
+            })
             .collect();
+        if undefined.is_empty() {
+            return Ok(());
+        }
         let defined = policy.gates.iter().map(|gate| gate.name.as_str());
         let defined = defined.collect::<Vec<_>>().join(", ");
-        let what = format!("{}; defined are: {defined}", undefined.join("; "));
-        (!undefined.is_empty()).then_some(what)
+        let more = format!("; defined are: {defined}");
+        let code = TaskErrorCode::InvalidArguments;
+        Err(ApiError::of_faults(code, undefined, &more))
     }
 
     /// The task that is continued. It must have ended.
@@ -558,6 +590,20 @@ fn task_id(params: Object<'_>) -> Result<TaskId, ApiError> {
     })
 }
 
+fn write_faults(data: &mut ObjectWriter<'_>, faults: &[SubmissionFault]) {
+    let listed = &faults[..faults.len().min(EXECUTOR_FAULTS_MAX)];
+    data.array("faults", |list| {
+        for fault in listed {
+            list.object(|object| {
+                let reason = start_of(&fault.reason, EXECUTOR_FAULT_BYTES_MAX);
+                object.string("pointer", &fault.pointer);
+                object.string("reason", reason);
+            });
+        }
+    });
+    data.unsigned("unlisted", (faults.len() - listed.len()) as u64);
+}
+
 fn write_refusal(error: &mut ObjectWriter<'_>, refusal: &ApiError) {
     error.signed("code", refusal.number);
     error.string("message", start_of(&refusal.message, 1024));
@@ -566,6 +612,9 @@ fn write_refusal(error: &mut ObjectWriter<'_>, refusal: &ApiError) {
         data.boolean("retryable", refusal.code.is_retryable());
         if let Some(retry_after_ms) = refusal.retry_after_ms {
             data.unsigned("retry_after_ms", retry_after_ms);
+        }
+        if !refusal.faults.is_empty() {
+            write_faults(data, &refusal.faults);
         }
     });
 }

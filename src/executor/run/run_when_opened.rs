@@ -28,7 +28,8 @@ const OPENERS: &[Opener] = &[
         files: "\
             .vscode *.code-workspace .idea .run .fleet *.iml .zed .vs .nova .helix .theia \
             .externaltoolbuilders *.sublime-project .vimrc .exrc .nvimrc \
-            .nvim.lua .lvimrc .local.vimrc .vim .dir-locals*.el .projectile .kateproject",
+            .nvim.lua .lvimrc .local.vimrc .vim .dir-locals*.el .projectile .kateproject \
+            .luarc.json* .bsp .metals .factorypath .venv",
     },
     Opener {
         who: "linters that editors start",
@@ -36,7 +37,7 @@ const OPENERS: &[Opener] = &[
             tailwind.config.* vite.config.* vitest.config.* jest.config.* .babelrc* \
             babel.config.* .ycm_extra_conf.py eslint.config.* .eslintrc* \
             prettier.config.* .prettierrc* stylelint.config.* \
-            .stylelintrc* .solargraph.yml",
+            .stylelintrc* .solargraph.yml .ruby-lsp* .formatter.exs node_modules",
     },
     Opener {
         who: "shells that enter a directory",
@@ -53,8 +54,8 @@ const OPENERS: &[Opener] = &[
         files: ".gitmodules .lfsconfig",
     },
     Opener {
-        who: "Mercurial",
-        files: ".hg",
+        who: "other version control",
+        files: ".hg .sl .jj .bzr _darcs .pijul .fslckout _fossil_",
     },
     Opener {
         who: "development containers",
@@ -80,15 +81,18 @@ const OPENERS: &[Opener] = &[
     },
     Opener {
         who: "cargo and rust-analyzer",
-        files: "build.rs .cargo/config* rust-toolchain rust-toolchain.toml rust-project.json",
+        files: "\
+            build.rs .cargo/config* rust-toolchain rust-toolchain.toml rust-project.json \
+            rust-analyzer.toml .rust-analyzer.toml",
     },
     Opener {
         who: "builds that editors start",
         files: "\
             .bazelrc .bazelversion .bazelproject tools/bazel .buckconfig .mvn mvnw* gradlew* \
             gradle/wrapper *.gradle *.gradle.kts directory.*.props directory.*.targets pom.xml \
-            build.sbt mix.exs package.swift *.xcodeproj *.csproj hie.yaml cmakelists.txt \
-            cmakepresets.json cmakeuserpresets.json",
+            *.sbt .sbtopts .jvmopts mix.exs package.swift *.xcodeproj *.csproj hie.yaml \
+            cmakelists.txt cmakepresets.json cmakeuserpresets.json build.zig *.nimble *.nims \
+            *.cabal cabal.project* setup.hs stack.yaml lakefile.* lean-toolchain",
     },
     Opener {
         who: "every start of Python",
@@ -98,7 +102,7 @@ const OPENERS: &[Opener] = &[
         who: "debuggers and interpreters",
         files: "\
             .gdbinit .lldbinit .irbrc .pryrc .rprofile .renviron .iex.exs .ghci .ocamlinit \
-            .rdata .octaverc startup.m .pdbrc .byebugrc",
+            .rdata .octaverc startup.m .pdbrc .byebugrc jupyter_*",
     },
     Opener {
         who: "file managers",
@@ -121,17 +125,25 @@ pub fn holds_attributes(path: &str) -> bool {
     FoldedPath::new(path).is_named_by(".gitattributes")
 }
 
+/// Drivers of git's own for differences, which run nothing (gitattributes(5)).
+const OWN_DRIVERS: &str = "\
+    ada bash bibtex cpp csharp css default dts elixir fortran fountain golang html ini java kotlin \
+    markdown matlab objc pascal perl php python r ruby rust scheme tex";
+
 /// What attributes of git's do to somebody who checks files out, if that is more than their line
-/// ends: a program converts or merges them, by the name that the user's configuration has for it,
-/// or their text becomes another than the patch shows.
+/// ends: a program converts, merges or compares them, by the name that the user's configuration has
+/// for it, or their text becomes another than the patch shows.
 pub fn effect_of(attributes: &[u8]) -> Option<&'static str> {
     let text = String::from_utf8_lossy(attributes);
     let lines = text
         .lines()
-        .filter(|line| !line.trim_start().starts_with('#'));
+        // As git sees blanks: a name may begin with what others take for one.
+        .filter(|line| !line.trim_start_matches([' ', '\t']).starts_with('#'));
     let words: Vec<&str> = lines.flat_map(str::split_whitespace).collect();
     let has = |name: &str| words.iter().any(|word| word.starts_with(name));
-    if has("filter=") || has("merge=") {
+    let drivers = words.iter().filter_map(|word| word.strip_prefix("diff="));
+    let mut drivers = drivers.filter(|driver| !OWN_DRIVERS.split(' ').any(|own| own == *driver));
+    if has("filter=") || has("merge=") || drivers.next().is_some() {
         return Some("filters of git");
     }
     let other_text = "git, which checks out other text than the patch shows";
@@ -168,6 +180,13 @@ mod tests {
             (".cargo/config.toml", "cargo and rust-analyzer"),
             ("crates/x/build.rs", "cargo and rust-analyzer"),
             (".bazelrc", "builds that editors start"),
+            ("project/plugins.sbt", "builds that editors start"),
+            (".jj/repo/config.toml", "other version control"),
+            (".bsp/x.json", "editors"),
+            (
+                "web/node_modules/prettier/index.js",
+                "linters that editors start",
+            ),
             ("sitecustomize.py", "every start of Python"),
         ] {
             assert_eq!(opener(path), Some(who), "{path:?}");
@@ -190,9 +209,11 @@ mod tests {
         for (attributes, told) in [
             ("*.rs text eol=lf\n", None),
             ("# *.bin filter=lfs\n", None),
+            ("\u{a0}#* filter=lfs\n", filters),
             ("*.bin filter=lfs -text\n", filters),
             ("[attr]x merge=mine\n", filters),
             ("*.py diff=python\n", None),
+            ("*.py diff=word\n", filters),
             ("a.txt text working-tree-encoding=UTF-16BE\n", text),
         ] {
             let effect = effect_of(attributes.as_bytes());

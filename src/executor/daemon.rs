@@ -24,6 +24,7 @@ use super::run::workspace;
 use super::schedule::queue::{Queue, StopReason, TaskEntry};
 use super::schedule::retention::{self, EndedTask};
 use super::schedule::task::Task;
+use super::store::full_disk::in_words;
 use super::store::journal::{Journal, StateDirError};
 use super::store::removal::remove_tree;
 use super::store::state_dir::{self, StateLine};
@@ -472,7 +473,8 @@ impl Daemon {
 
     fn keep_record(&self, id: TaskId, record: &str) {
         if let Err(error) = self.journal.put(id, "result.json", record) {
-            warn(&format!("{id}: its record cannot be kept: {error}"));
+            let why = in_words(&self.journal.state_dir().dir(id), &error);
+            warn(&format!("{id}: its record cannot be kept: {why}"));
         }
     }
 

@@ -1,12 +1,15 @@
 //! What is kept of tasks that have ended, and what makes room for others.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
-use std::process::Output;
+use std::process::{Command, Output, Stdio};
 
 use serde_json::json;
 
-use super::bench::{Bench, Executor};
+use super::bench::{Bench, Executor, new_id, task};
+use crate::support::skip::leave_out;
 use crate::support::wait::wait_for;
 
 /// Makes a task look as if it had ended years ago.
@@ -171,6 +174,51 @@ fn what_the_disk_does_not_give_is_worth_another_call() {
     assert_eq!(
         (&data["code"], &data["retryable"]),
         (&json!("storage"), &json!(true))
+    );
+}
+
+/// A full disk was told as a fault of the repository, in the system's words without its place.
+#[test]
+fn a_full_disk_is_told_with_its_place() {
+    let bench = Bench::new("no-room");
+    let state = bench.path("state");
+    fs::create_dir(&state).unwrap();
+    let mount = "mount -t tmpfs -o size=1m,mode=700 none \"$0\" && exec \"$@\"";
+    let apart = |words: &[&OsStr]| {
+        let mut command = Command::new("unshare");
+        command.args(["-rm", "sh", "-c", mount]).arg(&state);
+        command.args(words).current_dir(&bench.root);
+        command.env_remove("ROCCO_DEPTH");
+        command
+    };
+    if !apart(&[OsStr::new("true")])
+        .status()
+        .is_ok_and(|status| status.success())
+    {
+        leave_out("NAMESPACES", "a disk that is full needs a mount of its own");
+        return;
+    }
+    let executor = bench.command(&[]);
+    let words: Vec<&OsStr> = [executor.get_program()]
+        .into_iter()
+        .chain(executor.get_args())
+        .collect();
+    let mut command = apart(&words);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut executor = bench.started(&mut command);
+    let inside = format!("/proc/{}/root{}/fill", executor.child.id(), state.display());
+    let mut fill = fs::File::create(inside).unwrap();
+    let bytes = [1; 4096];
+    // No more than the file system has.
+    let filled = (0..1024).find_map(|_| fill.write_all(&bytes).err());
+    assert_eq!(filled.unwrap().kind(), ErrorKind::StorageFull);
+    let answer = executor.call("task/submit", task(&new_id(), &bench.repo, "say"));
+    assert_eq!(answer["error"]["data"]["code"], "storage", "{answer}");
+    let said = answer["error"]["message"].as_str().unwrap();
+    let place = format!("no room on the file system of {}", state.display());
+    assert!(
+        said.contains(&place) && said.contains("make room there"),
+        "{said}"
     );
 }
 

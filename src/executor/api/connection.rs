@@ -17,6 +17,7 @@ use crate::executor::run::repo::{Repo, RepoRefused};
 use crate::executor::run::scope;
 use crate::executor::schedule::queue::{Admission, TaskEntry};
 use crate::executor::schedule::task::{Content, Task};
+use crate::executor::store::full_disk::{self, in_words};
 use crate::executor::threads::{self, locked, wait};
 use crate::executor::{clock, json};
 use crate::executor_protocol::PROTOCOL;
@@ -299,7 +300,8 @@ impl Connection<'_> {
         self.daemon.journal.accept(task, &goal).map_err(|error| {
             // A pin that cannot be removed costs nothing but its name.
             let _ = git.unpin(&repo, task.id);
-            storage(format!("the task cannot be kept: {error}"))
+            let why = in_words(self.daemon.journal.state_dir().root(), &error);
+            storage(format!("the task cannot be kept: {why}"))
         })
     }
 
@@ -345,7 +347,10 @@ impl Connection<'_> {
     /// Looks at what a task names: the repository, the files, the gates, the earlier task.
     fn look_at(&self, task: &mut Task) -> Result<(Repo, Option<PreviousTask>), ApiError> {
         let (daemon, content) = (self.daemon, &task.content);
-        let invalid = |what: String| ApiError::new(TaskErrorCode::InvalidArguments, what);
+        let invalid = |what: String| match full_disk::is_told(&what) {
+            true => ApiError::new(TaskErrorCode::Storage, what),
+            false => ApiError::new(TaskErrorCode::InvalidArguments, what),
+        };
         let repo = daemon
             .git
             .open(content.repo.as_ref(), daemon.policy.allowed());

@@ -14,6 +14,7 @@ use crate::executor::run::command::{self, CommandBounds, CommandOutput};
 use crate::executor::run::repo::{AllowedPlaces, Repo, RepoPlace, RepoRefused};
 use crate::executor::run::repo_settings::Settings;
 use crate::executor::run::user_settings::UserSettings;
+use crate::executor::store::full_disk;
 use crate::executor::store::plain_file::open_plain;
 use crate::limits::{COMMAND_MEMORY_MIB, GIT_OUTPUT_BYTES_MAX, GIT_TIMEOUT_S};
 use crate::task::id::TaskId;
@@ -135,7 +136,11 @@ impl Git<'_> {
             Ok(output) if output.status.success() => Ok(output),
             Ok(output) => {
                 let complaints = String::from_utf8_lossy(&output.stderr);
-                Err(format!("git {what} failed: {}", reason(&complaints)))
+                let said = reason(&complaints);
+                Err(match full_disk::of_git(&command, &complaints) {
+                    Some(why) => format!("git {what} failed: {why} ({said})"),
+                    None => format!("git {what} failed: {said}"),
+                })
             }
             Err(error) => Err(format!("git {what} failed: {error}")),
         }

@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::executor::run::git::{Git, base_ref};
 use crate::executor::run::repo::{HeldDir, Repo};
 use crate::executor::run::repo_files;
+use crate::executor::store::full_disk::in_words;
 use crate::executor::store::plain_file::open_plain;
 use crate::executor::store::removal::remove_tree;
 use crate::task::id::TaskId;
@@ -124,7 +125,10 @@ impl Git<'_> {
     /// A stand-in for a repository that is held.
     pub(super) fn stand_in<'r>(&self, repo: &'r Repo) -> Result<StandIn<'r>, String> {
         let made = StandIn::new(&self.scratch, repo, Path::new("/proc/self/cwd"));
-        made.map_err(|error| format!("the repository cannot be read: {error}"))
+        made.map_err(|error| {
+            let why = in_words(&self.scratch, &error);
+            format!("the repository cannot be read: {why}")
+        })
     }
 
     /// The commit that a name stands for.

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::PathBuf;
 
+use crate::executor::store::full_disk::in_words;
 use crate::executor::store::private_file;
 
 /// A log of bounded size: its start and its end are kept, what is between them is left out.
@@ -50,8 +51,9 @@ impl TaskLog {
     }
 
     /// Why the log is not whole, if it is not.
-    pub fn fault(&self) -> Option<&io::Error> {
-        self.fault.as_ref()
+    pub fn fault(&self) -> Option<String> {
+        let dir = self.path.parent().unwrap_or(&self.path);
+        self.fault.as_ref().map(|error| in_words(dir, error))
     }
 
     fn try_append(&mut self, text: &[u8]) -> io::Result<()> {
@@ -144,7 +146,10 @@ mod tests {
         let mut log = TaskLog::create("/dev/full".into(), 4000).unwrap();
         log.append(b"lost");
         log.append(b"lost as well");
-        let error = log.fault().map(io::Error::kind);
-        assert_eq!(error, Some(io::ErrorKind::StorageFull));
+        let told = log.fault().unwrap();
+        assert!(
+            told.starts_with("there is no room on the file system of /dev: "),
+            "{told}"
+        );
     }
 }

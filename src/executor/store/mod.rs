@@ -1,7 +1,7 @@
 //! What is kept of tasks: [`state_dir`] is the directory as anybody may read it, [`journal`] is the
 //! one who writes to it, with [`state_writer`] for the states, [`log`] holds what agents and gates
-//! print, [`measurement`] tells what a tree takes on the disk, and [`removal`] takes away what
-//! nobody keeps any more.
+//! print, [`full_disk`] says where there is no room, [`measurement`] tells what a tree takes on the
+//! disk, and [`removal`] takes away what nobody keeps any more.
 //!
 //! ```text
 //! lock                          held by the one executor that may write here
@@ -18,6 +18,7 @@
 //!                 work          the agent's clone, kept unless the task succeeded
 //! ```
 
+pub mod full_disk;
 pub mod journal;
 pub mod log;
 pub mod measurement;

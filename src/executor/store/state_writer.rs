@@ -9,6 +9,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use crate::executor::daemon::warn;
+use crate::executor::store::full_disk::in_words;
 use crate::executor::store::state_dir::StateLine;
 use crate::executor::threads::{self, locked, wait, wait_for};
 
@@ -83,11 +84,11 @@ fn write_all(lines: &Receiver<(PathBuf, StateLine)>, written: &Written, later: &
         match append(&file, line) {
             // Without the other side the process is about to end.
             Ok(()) => drop(later.send(file)),
-            Err(error) => warn(&format!(
-                "{}: the state {} cannot be kept: {error}",
-                file.display(),
-                line.state
-            )),
+            Err(error) => {
+                let why = in_words(&file, &error);
+                let (file, state) = (file.display(), line.state);
+                warn(&format!("{file}: the state {state} cannot be kept: {why}"));
+            }
         }
         *locked(&written.count) += 1;
         written.changed.notify_all();

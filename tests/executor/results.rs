@@ -258,6 +258,13 @@ fn a_task_that_continues_another_is_judged_by_what_both_changed() {
     let record = strict.done(next("write a.txt x", json!(["a.txt"])));
     assert_eq!(record["outcome"], "succeeded", "{record}");
     assert_eq!(record["verification"], "passed", "{record}");
+    // A gate passed by what the user had undone.
+    git(&bench.repo, &["checkout", "-q", "HEAD~1", "real/t.sh"]);
+    git(&bench.repo, &["commit", "-q", "-m", "undo"]);
+    let record = strict.done(next("write a.txt x", json!(["."])));
+    assert_eq!(record["verification"], "none", "{record}");
+    let touched = "gate_touched: the gate linked runs what the task changed: real/t.sh";
+    assert!(warnings(&record).contains(&touched), "{record}");
 }
 
 /// Files that an agent put into the empty directory of a submodule were lost without a word, and

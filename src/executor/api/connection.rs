@@ -387,9 +387,10 @@ impl Connection<'_> {
             before = Some(text);
             if let Ok(result) = daemon.git.commit(&repo, &git::result_ref(id)) {
                 // What the user has taken over needs no second judgement.
-                let taken_over = head.as_ref();
-                let taken_over =
-                    taken_over.is_ok_and(|head| daemon.git.is_ancestor(&repo, &result, head));
+                let taken_over = head.as_ref().is_ok_and(|head| {
+                    let git = &daemon.git;
+                    git.is_taken_over(&repo, &earlier.origin, &result, head)
+                });
                 task.origin = match taken_over {
                     true => result.clone(),
                     false => earlier.origin.clone(),

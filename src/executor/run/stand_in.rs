@@ -6,6 +6,7 @@
 //! others. So no git of the executor's reads the user's configuration at all. Refs and objects are
 //! read and written by git itself all the same, with its own locks, and whatever their format is.
 
+use std::collections::HashSet;
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
@@ -17,6 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::executor::run::git::{Git, base_ref};
 use crate::executor::run::repo::{HeldDir, Repo};
 use crate::executor::run::repo_files;
+use crate::executor::run::result::terminated;
 use crate::executor::store::full_disk::in_words;
 use crate::executor::store::plain_file::open_plain;
 use crate::executor::store::removal::remove_tree;
@@ -140,11 +142,28 @@ impl Git<'_> {
             .map_err(|_| "the repository has no commit to start from".to_owned())
     }
 
-    /// Whether a commit is another, or comes before it. What cannot be found out is not so.
-    pub fn is_ancestor(&self, repo: &Repo, earlier: &str, later: &str) -> bool {
-        let stand_in = self.stand_in(repo);
-        let words = ["merge-base", "--is-ancestor", earlier, later];
-        stand_in.is_ok_and(|stand_in| self.text(stand_in.command(self), &words).is_ok())
+    /// Whether the user has taken over what changed from `origin` to `result`: the result comes
+    /// before the user's commit, in which all of it is still as it was there. What was taken over
+    /// and undone is not taken over. What cannot be found out is not either.
+    pub fn is_taken_over(&self, repo: &Repo, origin: &str, result: &str, head: &str) -> bool {
+        let Ok(stand_in) = self.stand_in(repo) else {
+            return false;
+        };
+        let words = ["merge-base", "--is-ancestor", result, head];
+        if self.text(stand_in.command(self), &words).is_err() {
+            return false;
+        }
+        let paths = |from: &str, to: &str| {
+            let mut command = stand_in.command(self);
+            command.args(["diff-tree", "-r", "-z", "--no-renames", "--name-only"]);
+            command.args(["--end-of-options", from, to]);
+            self.run(command)
+        };
+        let (Ok(changed), Ok(since)) = (paths(origin, result), paths(result, head)) else {
+            return false;
+        };
+        let changed: HashSet<&[u8]> = terminated(&changed).collect();
+        !terminated(&since).any(|path| changed.contains(path))
     }
 
     /// Keeps a commit from being collected while a task stands on it.

@@ -11,8 +11,8 @@
 //!   description beside `anyOf`.
 //! - `$schema` is refused by validators of older dialects; the protocol's default is 2020-12.
 //!
-//! What is left out stands in the descriptions, and [`super::arguments`] checks all of it. The
-//! converters themselves are held to this by `tests/clients/run.sh`.
+//! What is left out stands in the descriptions, and [`super::arguments`] checks all of it.
+//! `tests/clients/converters/run.sh` has the converters themselves take the schemas.
 
 /// The tool's name.
 pub const NAME: &str = "larry_submit_task";

@@ -168,6 +168,18 @@ fn misuse_of_the_executor_and_its_tasks_is_told_as_well() {
             "--running takes 1 to 64, not \"0\". Try: rocco help executor",
         ),
         (
+            "executor --deadline 1h -- a",
+            "--deadline takes 1 to 86400 seconds, not \"1h\". Try: rocco help executor",
+        ),
+        (
+            "executor --disk 1G -- a",
+            "--disk takes 1 to 1073741824 MiB, not \"1G\". Try: rocco help executor",
+        ),
+        (
+            "executor claude",
+            r#"unknown argument "claude"; the agent and its arguments stand behind --. Try: rocco help executor"#,
+        ),
+        (
             "executor --sandbox on -- a",
             "--sandbox takes one of auto, require, landlock, bubblewrap, off, not \"on\". Try: rocco help executor",
         ),

@@ -188,11 +188,20 @@ fn number<T: TryInto<u64>>(name: &'static str, unit: &'static str, default: T, m
     let (default, max) = (default.try_into().unwrap_or(1), max.try_into().unwrap_or(1));
     let parse = move |text: &str| match text.parse() {
         Ok(number @ 1..) if number <= max => Ok::<u64, String>(number),
-        _ => Err(format!("1 to {max}")),
+        _ => Err(format!("1 to {max}{}", in_words(unit))),
     };
     commands::option(name, unit)
         .value_parser(ValueParser::new(parse))
         .default_value(default.to_string())
+}
+
+/// A unit as a message says it, behind a number.
+fn in_words(unit: &str) -> &'static str {
+    match unit {
+        "MIB" => " MiB",
+        "SECONDS" => " seconds",
+        _ => "",
+    }
 }
 
 fn config(matches: &ArgMatches) -> Result<ExecutorConfig, String> {

@@ -98,6 +98,10 @@ pub(super) fn unknown(root: &Command, path: &[&str], word: &str) -> String {
     }
     match nearest(root, path, word) {
         Some(near) => format!("unknown argument {word:?}; did you mean {near:?}?"),
+        // Whoever knows other programs that start one leaves the dashes out.
+        None if path == ["executor"] && !word.starts_with('-') => {
+            format!("unknown argument {word:?}; the agent and its arguments stand behind --")
+        }
         None => format!("unknown argument {word:?}"),
     }
 }

@@ -109,6 +109,10 @@ fn what_is_in_the_way_in_a_state_directory_is_named() {
         refused.starts_with(&format!("rocco: {}: ", tasks.display())),
         "{refused}"
     );
+    let beneath = tasks.join("state");
+    let refused = said(bench.refused(&["--state", beneath.to_str().unwrap()]));
+    let wanted = format!("rocco: {}: not a directory; ", tasks.display());
+    assert!(refused.starts_with(&wanted), "{refused}");
     for words in [&["list"][..], &["show", "x"]] {
         let refused = said(bench.task(words));
         let wanted = format!("rocco: {} cannot be read: ", tasks.display());

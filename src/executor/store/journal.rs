@@ -75,7 +75,12 @@ impl Journal {
             move |error| StateDirError::System(path, error)
         };
         if let Some(parent) = root.parent() {
-            fs::create_dir_all(parent).map_err(at(parent))?;
+            let made = fs::create_dir_all(parent).map_err(|error| match error.kind() {
+                // Something else has its name.
+                ErrorKind::AlreadyExists => ErrorKind::NotADirectory.into(),
+                _ => error,
+            });
+            made.map_err(at(parent))?;
         }
         private_dir(&root).map_err(at(&root))?;
         let found = fs::metadata(&root).map_err(at(&root))?;

@@ -124,7 +124,7 @@ fn misuse_is_one_line_that_names_the_nearest_word_and_the_right_help() {
         ),
         (
             "mcp --executor=",
-            r#"--executor takes a program with its arguments as one word, not "". Try: rocco help mcp"#,
+            r#"--executor takes a program with its arguments as one word, with each quote closed, not "". Try: rocco help mcp"#,
         ),
         (
             "mcp --executor a --executor-socket b",

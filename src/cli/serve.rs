@@ -50,7 +50,10 @@ impl ServeOptions {
     /// Takes the value of `--executor`.
     pub fn set_executor_program(&mut self, value: &OsStr) -> Result<(), String> {
         let argv = words(value).ok_or_else(|| {
-            format!("--executor takes a program with its arguments as one word, not {value:?}")
+            format!(
+                "--executor takes a program with its arguments as one word, with each quote \
+                 closed, not {value:?}"
+            )
         })?;
         self.set_executor(ExecutorAddr::Child(argv))
     }

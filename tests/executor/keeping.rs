@@ -130,6 +130,13 @@ fn whoever_looks_at_tasks_at_once_sees_the_same() {
     let listed = || String::from_utf8(bench.task(&["list"]).stdout).unwrap();
     let another = fs::File::open(bench.path("state/lock")).unwrap();
     assert!(listed().contains("running"));
+    let other = executor.start(&bench.repo, "say");
+    executor.call("task/cancel", json!({"task_id": other}));
+    let many = String::from_utf8(bench.task(&["show", "tsk_"]).stderr).unwrap();
+    assert!(
+        many.contains("give more of it; see: rocco task list --state /"),
+        "{many}"
+    );
     executor.kill();
     another.lock_shared().unwrap();
     assert!(listed().contains("interrupted"));

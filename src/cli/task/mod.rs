@@ -177,7 +177,11 @@ fn find(state_dir: &StateDir, name: &str) -> Result<FoundTask, String> {
     });
     match (named.next(), named.next()) {
         (Some(found), None) => Ok(found),
-        (Some(_), Some(_)) => Err(format!("{shown} is the start of more than one task's name")),
+        (Some(_), Some(_)) => {
+            let see = text::see("list", state_dir);
+            let what = "is the start of more than one task's name: give more of it";
+            Err(format!("{shown} {what}; {see}"))
+        }
         (None, _) => {
             let (root, see) = (state_dir.root().display(), text::see("list", state_dir));
             Err(format!("no task {shown} is in {root}; {see}"))

@@ -6,6 +6,17 @@ use crate::executor::run::path_pattern::{FoldedPath, PathGlob};
 /// Stands in a word for what only the shell knows: a variable, or the output of a command.
 pub const UNKNOWN: char = '\0';
 
+/// Words before a directory that a command, or the rest of a line, starts in.
+const STARTS_IN: [&str; 7] = [
+    "cd",
+    "pushd",
+    "-C",
+    "--directory",
+    "--chdir",
+    "--cwd",
+    "--prefix",
+];
+
 /// Quotes within quotes within quotes.
 const DEPTH_MAX: usize = 3;
 
@@ -53,11 +64,50 @@ pub fn words(argument: &str) -> Vec<String> {
         words.extend(inner);
     }
     let glued = words.iter().filter_map(|word| behind_option(word));
-    let glued: Vec<String> = glued.map(str::to_owned).collect();
-    words.extend(glued);
+    let glued = glued.map(str::to_owned);
+    let given = words.iter().flat_map(|word| values(word));
+    let further: Vec<String> = glued.chain(given).collect();
+    words.extend(further);
     words.sort_unstable();
     words.dedup();
     words
+}
+
+/// Directories in which a command says that something starts, one after the other and alone.
+pub fn start_dirs(argv: &[String]) -> Vec<String> {
+    let lines = argv.iter().map(|argument| shell_words(argument));
+    let mut dirs: Vec<String> = Vec::new();
+    for line in lines.chain([argv.to_vec()]) {
+        let mut way = String::new();
+        let behind = line.windows(2).filter_map(|pair| {
+            let is_before = STARTS_IN.contains(&pair[0].as_str());
+            is_before.then_some(pair[1].as_str())
+        });
+        let within = line.iter().filter_map(|word| {
+            let attached = word.strip_prefix("-C").filter(|dir| !dir.is_empty());
+            let by_name = || {
+                let (name, dir) = word.split_once('=')?;
+                STARTS_IN.contains(&name).then_some(dir)
+            };
+            attached.or_else(by_name)
+        });
+        for dir in behind.chain(within) {
+            way = format!("{way}{dir}/");
+            dirs.extend([format!("{dir}/"), way.clone()]);
+        }
+    }
+    dirs.sort_unstable();
+    dirs.dedup();
+    dirs
+}
+
+/// Values that a word gives to a variable: names of files and directories where they start.
+fn values(word: &str) -> impl Iterator<Item = String> {
+    let value = word.split_once('=').map_or("", |(_, value)| value);
+    let names = value.split(':').filter(|name| !name.is_empty());
+    names
+        .filter(|name| !name.contains(['/', UNKNOWN]))
+        .map(|name| format!("./{name}"))
 }
 
 fn pieces(text: &str) -> impl Iterator<Item = &str> {

@@ -1,7 +1,7 @@
 //! What decides a gate beside the code that it tests: the files that its command names, and those
 //! that the programs of the command read before anything else. No I/O.
 
-use crate::executor::run::command_words::{Named, words};
+use crate::executor::run::command_words::{Named, start_dirs, words};
 use crate::executor::run::gates::Gate;
 use crate::executor::run::hiding::{hides, hides_directory};
 use crate::executor::run::path_pattern::{FoldedPath, PathGlob};
@@ -160,11 +160,23 @@ pub struct GateInputs<'g> {
 impl<'g> GateInputs<'g> {
     /// What decides a gate. An argument may be a command line of its own, or hold a path within it.
     pub fn of(gate: &'g Gate) -> Self {
-        let words: Vec<String> = gate.argv.iter().flat_map(|text| words(text)).collect();
+        let mut words: Vec<String> = gate.argv.iter().flat_map(|text| words(text)).collect();
         let programs: Vec<&str> = words.iter().map(|word| program(word)).collect();
         let runs = |names: &str| names.split(' ').any(|name| programs.contains(&name));
         let takes_targets = runs(TAKES_TARGETS);
+        let runs_python = runs(PYTHON);
+        let makes_files = runs(MAKES_FILES);
+        let inputs = INPUTS.iter().filter(|inputs| runs(inputs.programs));
+        let patterns = inputs.flat_map(|inputs| inputs.files.split(' ')).collect();
         let is_file = |word: &&String| !takes_targets || word.contains(['/', '.']);
+        let dirs = start_dirs(&gate.argv);
+        let files_there = words.iter().filter(is_file).filter(|word| *word != ".");
+        let below = |word: &String| {
+            let words = dirs.iter().map(|dir| [dir, word.as_str()].concat());
+            words.collect::<Vec<_>>()
+        };
+        let further: Vec<String> = files_there.flat_map(below).collect();
+        words.extend(further);
         let (mut named, mut globs) = (Vec::new(), Vec::new());
         for what in words.iter().filter(is_file).flat_map(|word| names(word)) {
             match what {
@@ -179,7 +191,7 @@ impl<'g> GateInputs<'g> {
             .filter_map(|file| FoldedPath::of_argument(file))
             .collect();
         let (mut module_dirs, mut packages) = (Vec::new(), Vec::new());
-        if runs(PYTHON) {
+        if runs_python {
             module_dirs = named.iter().map(FoldedPath::parent).collect();
             module_dirs.push(FoldedPath::root());
             // A module of a package is loaded after the package, whatever is found for it.
@@ -187,14 +199,13 @@ impl<'g> GateInputs<'g> {
             packages = all.flat_map(FoldedPath::dirs_above).collect();
             named.extend(packages.iter().map(FoldedPath::package_file));
         }
-        let inputs = INPUTS.iter().filter(|inputs| runs(inputs.programs));
         Self {
             declared: &gate.files,
             files,
-            patterns: inputs.flat_map(|inputs| inputs.files.split(' ')).collect(),
+            patterns,
             named,
             globs,
-            makes_files: runs(MAKES_FILES),
+            makes_files,
             module_dirs,
             packages,
         }
@@ -397,6 +408,22 @@ mod tests {
             (&["python3", "-m", "unittest"], "unittest.md", false),
             (&["prove", "-Ilib", "t/a.t"], "lib/a.pm", false),
             (&["python3", "-mcheck"], "check.py", true),
+            (&["sh", "-c", "cd sub && sh t.sh && make"], "sub/t.sh", true),
+            (&["sh", "-c", "cd sub && make test"], "sub/test.c", false),
+            (
+                &["sh", "-c", "cd sub && cargo test -p ."],
+                "sub/a.rs",
+                false,
+            ),
+            (&["sh", "-c", "cd sub && go test ./..."], "sub/a.go", false),
+            (
+                &["make", "-C", "a", "-C", "b", "-fx.mak"],
+                "a/b/x.mak",
+                true,
+            ),
+            (&["make", "--directory=a", "-fx.mak"], "a/x.mak", true),
+            (&["env", "PATH=bin:/usr/bin", "make"], "bin/gcc", true),
+            (&["sh", "-c", "PATH=bin:$PATH make all"], "bin/gcc", true),
             (&["python3", "-mtools.check"], "tools/check.py", true),
             (&["env", "-Csub", "sh", "t.sh"], "sub/t.sh", true),
             (&["x", "-ocheck.conf"], "check.conf", true),

@@ -193,6 +193,17 @@ impl Policy {
         self.gates.iter().find(|gate| gate.name == name)
     }
 
+    /// Why a gate cannot be started as the system stands. A program that lies in the checkout, or
+    /// on a search path that the operator has passed, is not known before.
+    pub fn missing_of(&self, gate: &Gate) -> Option<String> {
+        let program = &gate.argv[0];
+        let in_checkout = program.contains('/') && !program.starts_with('/');
+        if in_checkout || gate.pass_env.iter().any(|name| name == "PATH") {
+            return None;
+        }
+        place_of(program.as_ref()).err()
+    }
+
     /// The environment of what runs for a task: nothing of the executor's but what is named.
     pub fn environment(
         &self,
@@ -320,7 +331,14 @@ fn found(argv: &[OsString]) -> Result<Vec<OsString>, String> {
     let mut argv = argv.to_vec();
     let program = argv.first_mut().filter(|program| !program.is_empty());
     let program = program.ok_or("no agent is named behind --")?;
-    let path = Path::new(&*program);
+    let place = place_of(program);
+    *program = place.map_err(|what| format!("the agent {what}"))?.into();
+    Ok(argv)
+}
+
+/// Where a program lies: as it is named, or on the search path.
+fn place_of(program: &OsStr) -> Result<PathBuf, String> {
+    let path = Path::new(program);
     let places: Vec<PathBuf> = if path.components().count() > 1 {
         // A link is kept: some programs look at the name by which they are called.
         std::path::absolute(path).into_iter().collect()
@@ -330,13 +348,11 @@ fn found(argv: &[OsString]) -> Result<Vec<OsString>, String> {
     };
     let is_executable = |place: &&PathBuf| access(*place, Access::EXEC_OK).is_ok();
     let files = || places.iter().filter(|place| place.is_file());
-    let named = || format!("the agent {}", path.display());
-    *program = match (files().find(is_executable), files().next()) {
-        (Some(place), _) => place.into(),
-        (None, Some(_)) => return Err(format!("{} is not executable", named())),
-        (None, None) => return Err(format!("{} cannot be found", named())),
-    };
-    Ok(argv)
+    match (files().find(is_executable), files().next()) {
+        (Some(place), _) => Ok(place.clone()),
+        (None, Some(_)) => Err(format!("{} is not executable", path.display())),
+        (None, None) => Err(format!("{} cannot be found", path.display())),
+    }
 }
 
 /// The search path, without what depends on the current directory.

@@ -155,7 +155,7 @@ fn success_needs_what_the_executor_has_seen() {
         ),
         (
             "write a.txt 3",
-            json!(["gate:absent"]),
+            json!(["gate:inner"]),
             "failed",
             "gate_failed",
             "failed",
@@ -412,6 +412,30 @@ fn what_is_not_understood_is_told() {
     let refused = bench.refused(&["--writable", "/no/such/place"]);
     assert_eq!(refused.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&refused.stderr).contains("--writable /no/such/place"));
+}
+
+/// The agent worked for an hour, and then the program of its gate was not there.
+#[test]
+fn a_gate_whose_program_is_not_there_is_told_before_the_agent_starts() {
+    let bench = Bench::new("absent");
+    let mut executor = bench.child(&[]);
+    for (gate, why) in [
+        ("absent", "rocco-no-such-program cannot be found"),
+        ("plain", "/etc/passwd is not executable"),
+        ("inner", ""),
+        ("passed-path", ""),
+    ] {
+        let acceptance = json!({"acceptance": ["gate:holds", format!("gate:{gate}")]});
+        let answer = executor.call("task/submit", task_with(&bench.repo, "say", acceptance));
+        let error = &answer["error"];
+        if why.is_empty() {
+            assert!(error.is_null(), "{answer}");
+            continue;
+        }
+        assert_eq!(error["data"]["code"], "unsupported", "{answer}");
+        let said = format!("the gate \"{gate}\" cannot be started: {why}");
+        assert_eq!(error["message"], said.as_str());
+    }
 }
 
 /// Of several gates that are not defined only the first was named.

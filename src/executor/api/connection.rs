@@ -406,7 +406,8 @@ impl Connection<'_> {
         Ok((repo, before))
     }
 
-    /// Refuses a task whose gates are not all defined, and names all that are not.
+    /// Refuses a task whose gates are not all defined, and names all that are not. A gate whose
+    /// program is not there would fail after an agent's work.
     fn look_at_gates(&self, content: &Content) -> Result<(), ApiError> {
         let policy = &self.daemon.policy;
         let undefined: Vec<SubmissionFault> = content
@@ -418,7 +419,15 @@ impl Connection<'_> {
             })
             .collect();
         if undefined.is_empty() {
-            return Ok(());
+            let names = content.named_gates().map(|(_, name)| name);
+            let mut gates = names.filter_map(|name| policy.gate(name));
+            return match gates.find_map(|gate| Some((gate, policy.missing_of(gate)?))) {
+                None => Ok(()),
+                Some((gate, what)) => {
+                    let what = format!("the gate {:?} cannot be started: {what}", gate.name);
+                    Err(ApiError::new(TaskErrorCode::Unsupported, what))
+                }
+            };
         }
         let defined = policy.gates.iter().map(|gate| gate.name.as_str());
         let defined = defined.collect::<Vec<_>>().join(", ");

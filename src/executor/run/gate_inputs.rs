@@ -15,7 +15,8 @@ struct ProgramInputs {
     files: &'static str,
 }
 
-/// What is read without being named. A program is known by its name without a version.
+/// What is read without being named: settings, and what a program keeps of earlier runs, by which
+/// it takes for done what it never did. A program is known by its name without a version.
 const INPUTS: &[ProgramInputs] = &[
     ProgramInputs {
         programs: "\
@@ -26,7 +27,8 @@ const INPUTS: &[ProgramInputs] = &[
             setup.cfg setup.py pyproject.toml noxfile.py sitecustomize.py usercustomize.py \
             *.pth pyvenv.cfg .coveragerc uv.toml ruff.toml .ruff.toml mypy.ini .mypy.ini \
             .flake8 .pylintrc pylintrc *.pyc *.pyo __pycache__ *.dist-info *.egg-info .noserc \
-            nose.cfg uv.lock environment.py dodo.py tasks.py",
+            nose.cfg uv.lock environment.py dodo.py tasks.py .venv .tox .nox __pypackages__ \
+            .mypy_cache .ruff_cache .pytest_cache .doit.db*",
     },
     ProgramInputs {
         programs: "make gmake bmake mingw32-make",
@@ -36,7 +38,8 @@ const INPUTS: &[ProgramInputs] = &[
         programs: "cargo cross rustc clippy-driver",
         files: "\
             cargo.toml cargo.lock build.rs .cargo rust-toolchain rust-toolchain.toml \
-            .config/nextest.toml clippy.toml .clippy.toml rustfmt.toml .rustfmt.toml",
+            .config/nextest.toml clippy.toml .clippy.toml rustfmt.toml .rustfmt.toml \
+            /target target/debug target/release",
     },
     ProgramInputs {
         programs: "go gotestsum",
@@ -51,17 +54,21 @@ const INPUTS: &[ProgramInputs] = &[
             .pnp.* .pnpmfile.* pnpm-workspace.yaml node_modules jest.config.* jest.setup.* \
             vitest.* vite.config.* .mocharc* ava.config.* babel.config.* .babelrc* .swcrc \
             tsconfig*.json playwright.config.* cypress.config.* karma.conf.* bunfig.toml \
-            deno.json* deno.lock eslint.config.* .eslintrc* biome.json* __mocks__",
+            deno.json* deno.lock eslint.config.* .eslintrc* biome.json* __mocks__ \
+            *.tsbuildinfo .eslintcache",
     },
     ProgramInputs {
         programs: "gradle gradlew mvn mvnw mvnd",
-        files: "*.gradle *.gradle.kts gradle.properties gradle gradlew buildsrc pom.xml .mvn mvnw",
+        files: "\
+            *.gradle *.gradle.kts gradle.properties gradle gradlew buildsrc pom.xml .mvn mvnw \
+            target/classes target/test-classes",
     },
     ProgramInputs {
         programs: "cmake ctest ninja meson",
         files: "\
             cmakelists.txt *.cmake cmakepresets.json cmakeuserpresets.json ctestcustom.* \
-            meson.build meson.options meson_options.txt build.ninja",
+            meson.build meson.options meson_options.txt build.ninja cmakecache.txt .ninja_log \
+            .ninja_deps meson-private",
     },
     ProgramInputs {
         programs: "bazel bazelisk buck buck2",
@@ -73,27 +80,31 @@ const INPUTS: &[ProgramInputs] = &[
         programs: "just task rake ruby bundle rspec mix prove",
         files: "\
             justfile .justfile taskfile.* rakefile *.rake gemfile* .bundle .rspec \
-            spec_helper.rb rails_helper.rb test_helper.* mix.exs .proverc",
+            spec_helper.rb rails_helper.rb test_helper.* mix.exs .proverc .task vendor/bundle \
+            _build /deps",
     },
     ProgramInputs {
         programs: "dotnet msbuild php phpunit composer swift zig sbt",
         files: "\
             *.csproj *.fsproj *.sln *.slnx directory.*.props directory.*.targets \
             nuget.config global.json *.runsettings phpunit.* composer.json composer.lock \
-            package.swift build.zig build.zig.zon build.sbt /project",
+            package.swift build.zig build.zig.zon build.sbt /project /vendor .build .zig-cache \
+            zig-cache obj bin/debug bin/release /target",
     },
     ProgramInputs {
         programs: "scons waf ant lein clj rebar stack cabal nix nix-shell docker earthly mise trunk",
         files: "\
             sconstruct sconscript wscript build.xml project.clj deps.edn rebar.config stack.yaml \
             cabal.project* *.cabal default.nix shell.nix flake.nix dockerfile* compose*.y* \
-            docker-compose* earthfile mise.toml .mise* .trunk",
+            docker-compose* earthfile mise.toml .mise* .trunk .sconsign* .lock-waf* .stack-work \
+            dist-newstyle",
     },
     ProgramInputs {
         programs: "shellcheck golangci-lint yamllint prettier black nx turbo lerna gulp grunt ng tap",
         files: "\
             .shellcheckrc .golangci.* .yamllint* .prettierrc* .prettierignore pyproject.toml \
-            nx.json turbo.json lerna.json gulpfile* gruntfile* angular.json .taprc",
+            nx.json turbo.json lerna.json gulpfile* gruntfile* angular.json .taprc .nx .turbo \
+            .angular",
     },
     ProgramInputs {
         programs: "gdb ghci rscript octave julia nim dart flutter valgrind",
@@ -112,7 +123,7 @@ const INPUTS: &[ProgramInputs] = &[
 const PYTHON: &str = "python pypy pytest pytest- py.test py.test- coverage nosetests nose";
 
 /// Programs that take a file for what a target of the same name makes, and then make nothing.
-const MAKES_FILES: &str = "make gmake bmake";
+const MAKES_FILES: &str = "make gmake bmake mingw32-make rake";
 
 /// Modules that such a program loads from the root before it looks where they really are: Python's
 /// own (sys.stdlib_module_names), and those of its test runners.
@@ -484,6 +495,11 @@ mod tests {
             (&["cargo", "test"], "crates/x/build.rs", true),
             (&["cargo", "test"], ".cargo/config.toml", true),
             (&["cargo", "test"], "src/lib.rs", false),
+            (&["cargo", "test"], "x/target/debug/deps/t-0f", true),
+            (&["cargo", "test"], "src/target/mod.rs", false),
+            (&["mypy", "."], ".mypy_cache/3.11/a.meta.json", true),
+            (&["task", "test"], ".task/checksum/test", true),
+            (&["npx", "tsc", "-b"], "web/tsconfig.tsbuildinfo", true),
             (&["go", "test", "./..."], "go.mod", true),
             (&["npx", "vitest", "run"], "vitest.config.ts", true),
             (&["npm", "test"], "package.json", true),

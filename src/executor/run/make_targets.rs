@@ -8,10 +8,10 @@ use crate::executor::run::path_pattern::FoldedPath;
 use crate::limits::CHANGE_NAMES_MAX;
 
 /// Names of makefiles that are read where a program starts.
-const MAKEFILES: &str = "gnumakefile bsdmakefile makefile";
+const MAKEFILES: &str = "gnumakefile bsdmakefile makefile rakefile";
 
 /// Patterns of further ones, which others include.
-const PARTS: &str = "makefile.* *.mk *.mak *.make *.makefile";
+const PARTS: &str = "makefile.* *.mk *.mak *.make *.makefile *.rake";
 
 /// Stands before a name whose directory is not known: a variable, in most cases.
 const SOMEWHERE: char = '\0';
@@ -27,6 +27,8 @@ pub struct MakeTargets {
     of_parts: HashSet<String>,
     /// Names that a makefile knows in a directory that is not known.
     names: HashSet<String>,
+    /// What stands before and behind the part that a rule leaves open (`%.ok:`).
+    open_names: HashSet<(String, String)>,
     /// A makefile was not read, so that it may name anything.
     is_cut: bool,
 }
@@ -46,6 +48,7 @@ impl MakeTargets {
         let text = String::from_utf8_lossy(text);
         // Files are looked for in directories that a makefile lists.
         let is_searched = text.to_ascii_lowercase().contains("vpath");
+        self.open_names.extend(open_names(&text));
         let text = text.replace(")/", ") \0/").replace("}/", "} \0/");
         for word in words(&text) {
             if let Some(name) = word.strip_prefix(SOMEWHERE) {
@@ -73,7 +76,12 @@ impl MakeTargets {
         let is_named = |path: &str| {
             let name = path.rsplit('/').next().unwrap_or_default();
             let mut starts = dirs_above(path).filter(|dir| self.dirs.contains(*dir));
+            let is_like = |(start, end): &(String, String)| {
+                let is_long = name.len() > start.len() + end.len();
+                is_long && name.starts_with(start) && name.ends_with(end)
+            };
             self.paths.contains(path)
+                || self.open_names.iter().any(is_like)
                 || self.names.contains(name)
                 || starts.any(|dir| self.of_parts.contains(&path[dir.len() + 1..]))
         };
@@ -100,6 +108,19 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     let separates =
         |character: char| character.is_whitespace() || "'\"`;|&()<>{}$=,:\\@".contains(character);
     text.split(separates).filter(|word| !word.is_empty())
+}
+
+/// The names of targets that rules leave open in part. What is open as a whole says nothing.
+fn open_names(text: &str) -> impl Iterator<Item = (String, String)> {
+    let rules = text.lines().filter(|line| !line.starts_with('\t'));
+    let targets = rules.filter_map(|line| line.split_once(':'));
+    let targets = targets.flat_map(|(targets, _)| targets.split_whitespace());
+    targets.filter_map(|target| {
+        let name = target.rsplit('/').next().unwrap_or_default();
+        let (start, end) = name.split_once('%')?;
+        let is_open = start.is_empty() && end.is_empty();
+        (!is_open).then(|| (start.to_owned(), end.to_owned()))
+    })
 }
 
 fn last_name(word: &str) -> Option<String> {
@@ -135,6 +156,7 @@ mod tests {
         targets.add("sub/GNUmakefile", Some(b"check: ../up.ok $(OUT)/some.ok\n"));
         targets.add("ci/x.mk", Some(b"build/stamp.d: ./y.ok"));
         targets.add("linked/Makefile", Some(b""));
+        targets.add("z.mk", Some(b"%.yes: %.c\n\tfalse\na-%: ; true\n%: x\n"));
         for (path, new_dir, made) in [
             ("unit.ok", None, true),
             ("sub/deep.ok", None, true),
@@ -148,6 +170,10 @@ mod tests {
             ("out/some.ok", None, true),
             ("ci/y.ok", None, true),
             ("y.ok", None, true),
+            ("far/new.yes", None, true),
+            ("far/a-1.txt", None, true),
+            ("far/new.c", None, false),
+            (".yes", None, false),
             ("linked/y.ok", None, true),
             ("elsewhere/y.ok", None, false),
             ("build/stamp.d", Some("build"), true),

@@ -438,6 +438,21 @@ fn a_gate_whose_program_is_not_there_is_told_before_the_agent_starts() {
     }
 }
 
+/// An agent worked, and all that it did was out of a scope that covered nothing.
+#[test]
+fn a_scope_with_a_pattern_is_told_before_the_agent_starts() {
+    let bench = Bench::new("patterns");
+    fs::write(bench.repo.join("what?"), "").unwrap();
+    let mut executor = bench.child(&[]);
+    let files = json!({"files": ["src/*.rs", "what?", "src", "[id].js"]});
+    let answer = executor.call("task/submit", task_with(&bench.repo, "say", files));
+    let data = &answer["error"]["data"];
+    assert_eq!(data["code"], "invalid_arguments", "{answer}");
+    let why = "is a pattern, and covers nothing (name the files, or their directory)";
+    let fault = json!({"pointer": "/files/0", "reason": format!("{why}: \"src/*.rs\"")});
+    assert_eq!(data["faults"], json!([fault]));
+}
+
 /// Of several gates that are not defined only the first was named.
 #[test]
 fn every_gate_that_is_not_defined_is_named_at_once() {

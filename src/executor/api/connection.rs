@@ -78,6 +78,37 @@ impl ApiError {
     }
 }
 
+/// Refuses a task whose scope leads out of its repository, or has a pattern, which would cover
+/// nothing that the agent does.
+fn look_at_files(repo: &Repo, content: &Content) -> Result<(), ApiError> {
+    let faults = |reason: &str, is_fault: &dyn Fn(&str) -> bool| -> Vec<SubmissionFault> {
+        let files = content.files.iter().flatten().enumerate();
+        let files = files.filter(|(_, file)| is_fault(file));
+        files
+            .map(|(at, file)| SubmissionFault {
+                pointer: format!("/files/{at}"),
+                reason: format!("{reason}: {file:?}"),
+            })
+            .collect()
+    };
+    let outside = faults("leads out of the repository", &|file| {
+        !scope::lies_within(repo.real(), file)
+    });
+    if !outside.is_empty() {
+        let code = TaskErrorCode::PathNotAllowed;
+        return Err(ApiError::of_faults(code, outside, ""));
+    }
+    let what = "is a pattern, and covers nothing (name the files, or their directory)";
+    let patterns = faults(what, &|file| scope::is_pattern(repo.real(), file));
+    match patterns.is_empty() {
+        true => Ok(()),
+        false => {
+            let code = TaskErrorCode::InvalidArguments;
+            Err(ApiError::of_faults(code, patterns, ""))
+        }
+    }
+}
+
 /// The members of a result.
 type ResultWriter = Box<dyn FnOnce(&mut ObjectWriter<'_>)>;
 type ApiResult = Result<ResultWriter, ApiError>;
@@ -358,21 +389,7 @@ impl Connection<'_> {
             RepoRefused::NotAllowed(what) => ApiError::new(TaskErrorCode::RepoNotAllowed, what),
             RepoRefused::Unusable(what) => invalid(what),
         })?;
-        let files = content.files.iter().flatten().enumerate();
-        let outside: Vec<SubmissionFault> = files
-            .filter(|(_, file)| !scope::lies_within(repo.real(), file))
-            .map(|(at, file)| SubmissionFault {
-                pointer: format!("/files/{at}"),
-                reason: format!("leads out of the repository: {file:?}"),
-            })
-            .collect();
-        if !outside.is_empty() {
-            return Err(ApiError::of_faults(
-                TaskErrorCode::PathNotAllowed,
-                outside,
-                "",
-            ));
-        }
+        look_at_files(&repo, content)?;
         self.look_at_gates(content)?;
         let head = daemon.git.commit(&repo, "HEAD");
         let mut before = None;

@@ -53,6 +53,12 @@ pub fn lies_within(repo: &Path, file: &str) -> bool {
     }
 }
 
+/// Whether an entry of a scope is meant for more files than that of its name: no file is called
+/// so. This looks at the disk.
+pub fn is_pattern(repo: &Path, file: &str) -> bool {
+    file.contains(['*', '?']) && repo.join(file).symlink_metadata().is_err()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -149,7 +149,7 @@ impl Job<'_> {
             true => None,
             false => Some(git.changes(own, &task.origin, end)?),
         };
-        self.bound_result(changes.len(), git.bytes_of(own, &changes)?)?;
+        self.bound_result(changes.len(), bytes_of(&changes, found))?;
         let judged = with_earlier.as_mut().unwrap_or(&mut changes);
         let tree = name_by_links(git, own, end, judged)?;
         self.filled_modules = tree.filled_modules(&self.path("work"), &found.repositories);
@@ -353,6 +353,14 @@ fn name_by_links(
         change.may_be_made = change.status == "A" && tree.may_be_made(change);
     }
     Ok(tree)
+}
+
+/// What the files hold that a change adds or alters, each by its own path.
+fn bytes_of(changes: &[FileChange], found: &WorkingTree) -> u64 {
+    let changed: HashSet<&str> = changes.iter().map(|change| &change.path[..]).collect();
+    let files = found.files.iter();
+    let files = files.filter(|file| changed.contains(&name_of(&file.path)[..]));
+    files.fold(0, |sum, file| sum.saturating_add(file.bytes))
 }
 
 /// A sentence of a record that ends in names. None without names.

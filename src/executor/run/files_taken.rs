@@ -109,11 +109,10 @@ impl Git<'_> {
             &["--index-info"],
             &entries_told(&intake, of.object_bytes),
         )?;
-        self.update_index(of, &ADD, &terminated_list(&intake.touched))?;
-        let others = self.others(of)?;
+        let others = self.others(of, &intake)?;
         of.bound(&intake, &others, &bytes_before)?;
-        self.update_index(of, &ADD, &terminated_list(&others))?;
         let added: Vec<&[u8]> = intake.touched.iter().chain(&others).copied().collect();
+        self.update_index(of, &ADD, &terminated_list(&added))?;
         let is_as_it_was =
             added.is_empty() && intake.removed.is_empty() && intake.modules.is_empty();
         let modules = intake.modules.iter();
@@ -131,7 +130,7 @@ impl Git<'_> {
     }
 
     /// The files that nobody tracks and no ignore file names.
-    fn others<'i>(&self, of: Intaking<'i>) -> Result<Vec<&'i [u8]>, NotTaken> {
+    fn others<'i>(&self, of: Intaking<'i>, intake: &Intake<'_>) -> Result<Vec<&'i [u8]>, NotTaken> {
         let words = ["ls-files", "-z", "--others", "--exclude-standard"];
         let listed = self.run_cut(of.command(self, &words))?;
         if listed.is_cut {
@@ -141,8 +140,10 @@ impl Git<'_> {
             )));
         }
         let listed: HashSet<&[u8]> = terminated(&listed.stdout).collect();
+        let tracked: HashSet<&[u8]> = intake.touched.iter().copied().collect();
         let found = of.tree.files.iter().map(|file| &file.path[..]);
-        Ok(found.filter(|path| listed.contains(path)).collect())
+        let others = found.filter(|path| listed.contains(path) && !tracked.contains(path));
+        Ok(others.collect())
     }
 
     /// Makes a commit of a tree on top of another commit.
@@ -303,7 +304,7 @@ fn ignored(tree: &WorkingTree, tracked: &[IndexEntry], others: &[&[u8]]) -> Vec<
 }
 
 /// The entries of an index that is a plain file. None if there is none that can be read.
-fn index_at(path: &Path, object_bytes: usize) -> Option<Vec<IndexEntry>> {
+pub(super) fn index_at(path: &Path, object_bytes: usize) -> Option<Vec<IndexEntry>> {
     let is_link = fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
     let index = (!is_link).then(|| read_plain(path, INDEX_BYTES_MAX));
     entries_of(&index?.ok()??, object_bytes)

@@ -60,6 +60,16 @@ pub struct IndexEntry {
     pub is_skipped: bool,
 }
 
+impl IndexEntry {
+    /// Whether git has written its file, or was not to: what it could not write has no times.
+    pub fn has_file(&self) -> bool {
+        self.is_skipped || self.mode == MODULE || self.stat != FileStat::default()
+    }
+}
+
+/// How git calls what stands for a submodule.
+pub const MODULE: u32 = 0o160_000;
+
 /// What is in front of the object of an entry, in bytes.
 const STAT_BYTES: usize = 40;
 

@@ -4,7 +4,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::executor::run::index_file::{FileStat, IndexEntry};
+use crate::executor::run::index_file::{FileStat, IndexEntry, MODULE};
 
 /// A file of a working tree, or a symbolic link.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,9 +16,6 @@ pub struct FoundFile {
     /// What it holds, in bytes.
     pub bytes: u64,
 }
-
-/// How git calls what stands for a submodule.
-const MODULE: u32 = 0o160_000;
 
 /// What has to be done to the index of the checkout, before files that nobody tracks come to it.
 #[derive(Debug, Default, PartialEq, Eq)]

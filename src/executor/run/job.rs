@@ -1,6 +1,7 @@
 //! The life of one task, from its turn to its end: clone, agent, result, gates, record.
 
 use std::io;
+use std::panic::resume_unwind;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,7 +19,8 @@ use crate::executor::run::watchman::Watchman;
 use crate::executor::schedule::queue::StopReason;
 use crate::executor::schedule::task::Task;
 use crate::executor::store::log::TaskLog;
-use crate::executor::store::removal::remove_tree;
+use crate::executor::store::state_dir::{TRANSIENT, WORK};
+use crate::executor::store::waste::Waste;
 use crate::executor::walls::standing::Walls;
 use crate::executor_protocol::state::{Outcome, TaskState};
 use crate::limits::{
@@ -69,6 +71,8 @@ pub(super) struct Job<'s> {
     pub(super) refs: Vec<u8>,
     /// Submodules in whose directories the agent has left something.
     pub(super) filled_modules: Vec<String>,
+    /// What is removed when the end of the task has been told.
+    waste: Waste,
     pub(super) findings: Findings,
 }
 
@@ -101,6 +105,7 @@ impl<'s> Job<'s> {
             is_lost: false,
             refs: Vec::new(),
             filled_modules: Vec::new(),
+            waste: Waste::of_task(&daemon.git.scratch, task.id),
             findings: Findings {
                 base: task.base.clone(),
                 strict_scope: config.strict_scope,
@@ -204,7 +209,18 @@ impl<'s> Job<'s> {
         self.refs = git.refs_of(&repo)?;
         let lender = git.lender_of(&repo)?.with_refs(&self.refs);
         let work = self.path("work");
-        git.clone_at(&lender, &work, &self.task.base)?;
+        // To look for uncommitted changes takes as long as a part of the checkout.
+        let uncommitted = std::thread::scope(|scope| {
+            let look = || git.has_uncommitted(&repo);
+            let looked = std::thread::Builder::new().spawn_scoped(scope, look);
+            git.clone_at(&lender, &work, &self.task.base)?;
+            let looked = match looked {
+                Ok(looking) => looking.join().unwrap_or_else(|panic| resume_unwind(panic)),
+                // There is time for it now.
+                Err(_) => look(),
+            };
+            Ok::<_, String>(looked)
+        })?;
         // What the agent touches is known by this index, which the agent does not see.
         let checkout = self.path(CHECKOUT_INDEX);
         std::fs::copy(work.join(".git/index"), &checkout)
@@ -214,7 +230,7 @@ impl<'s> Job<'s> {
             .make()
             .and_then(|()| lend(&policy.credentials, &dirs.home));
         made.map_err(|error| error.to_string())?;
-        let uncommitted = match git.has_uncommitted(&repo) {
+        let uncommitted = match uncommitted {
             Ok(false) => None,
             Ok(true) => Some(UNCOMMITTED.to_owned()),
             // The task works on the commit, whatever this is.
@@ -378,6 +394,7 @@ impl<'s> Job<'s> {
             let record = self.findings.record(&verdict, &self.dir.to_string_lossy());
             has_ended = self.daemon.finish(self.task.id, verdict.outcome, &record);
         }
+        self.waste.remove();
     }
 
     fn verdict(&mut self) -> Verdict {
@@ -405,17 +422,19 @@ impl<'s> Job<'s> {
         Ok(())
     }
 
+    /// Puts what nobody needs any more out of the way, and keeps the rest.
     fn clean_up(&mut self, has_succeeded: bool) {
         if has_succeeded || self.is_short_of_disk() {
-            // The result is in the user's repository, or the files are to make room; what cannot be
-            // removed goes with the record.
-            let _ = remove_tree(&self.path("work"));
+            // The result is in the user's repository, or the files are to make room.
+            self.waste.put(&self.path(WORK));
         } else {
             let kept = self.keep_work();
             self.findings.warnings.extend(kept.err());
             self.tell_where_the_work_is();
         }
-        self.daemon.journal.state_dir().clear(self.task.id);
+        TRANSIENT
+            .iter()
+            .for_each(|name| self.waste.put(&self.dir.join(name)));
         if has_succeeded || self.findings.result_ref.is_some() {
             let soon = Instant::now() + Duration::from_millis(TASK_KILL_MS);
             let git = self.daemon.git.bounded(soon, &|| false);

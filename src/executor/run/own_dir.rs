@@ -6,10 +6,12 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::executor::run::files_taken::index_at;
 use crate::executor::run::git::Git;
 use crate::executor::run::repo::Repo;
 use crate::executor::run::repo_files;
 use crate::executor::run::repo_settings::Settings;
+use crate::executor::run::result::name_of;
 use crate::executor::store::removal::remove_tree;
 
 /// The index by which the files of an agent are taken in.
@@ -151,18 +153,22 @@ impl Git<'_> {
         let git_dir = to.join(".git");
         let made = lender.lend_to(&git_dir, base, &(lender.config(false) + USER));
         made.map_err(|error| format!("{}: {error}", to.display()))?;
-        let command = || {
-            let mut command = self.command(&git_dir, to);
-            command.env("GIT_WORK_TREE", to);
-            command
-        };
+        let mut command = self.command(&git_dir, to);
+        command.env("GIT_WORK_TREE", to);
         let lacks = |path: &str| {
             format!(
                 "the repository does not have all of its commit, {path} for one: a partial clone \
                  has to fetch it first"
             )
         };
-        self.text(command(), &["checkout", "--quiet", "--detach", base, "--"])
+        let words = [
+            "-c",
+            "checkout.workers=0",
+            "checkout",
+            "--quiet",
+            "--detach",
+        ];
+        self.text(command, &[&words[..], &[base, "--"]].concat())
             .map_err(
                 |what| match UNREADABLE.iter().any(|word| what.contains(word)) {
                     true => lacks(&what),
@@ -171,11 +177,10 @@ impl Git<'_> {
             )?;
         // Git goes on without what a partial clone does not have, and its absence would be taken
         // for the agent's work.
-        let missing = self.text(command(), &["ls-files", "--deleted"])?;
-        missing
-            .lines()
-            .next()
-            .map_or(Ok(()), |path| Err(lacks(path)))
+        let index = index_at(&git_dir.join("index"), base.len() / 2);
+        let index = index.ok_or_else(|| "the index of the checkout cannot be read".to_owned())?;
+        let missing = index.iter().find(|entry| !entry.has_file());
+        missing.map_or(Ok(()), |entry| Err(lacks(&name_of(&entry.path))))
     }
 
     /// Makes a git directory without files that shares the objects of a repository.

@@ -51,11 +51,6 @@ impl FileChange {
         rest.is_some_and(|dir| dir.is_empty() || dir.ends_with('/'))
     }
 
-    /// Whether it has a blob now, as a file and a link have.
-    fn is_in_a_blob(&self) -> bool {
-        self.is_kept() && self.after.mode != MODULE_MODE
-    }
-
     /// Whether it is a file now, or nothing; a link or a submodule otherwise.
     pub fn is_file(&self) -> bool {
         !matches!(self.after.mode.as_str(), LINK_MODE | MODULE_MODE)
@@ -91,22 +86,6 @@ impl Git<'_> {
         command.args([base, head]);
         let printed = self.run(command)?;
         changes_in(&printed).ok_or_else(|| "git diff-tree listed other changes than counts".into())
-    }
-
-    /// What the files hold that a change adds or alters, each by its own path.
-    pub fn bytes_of(&self, git_dir: &Path, changes: &[FileChange]) -> Result<u64, String> {
-        let of_files = changes.iter().filter(|change| change.is_in_a_blob());
-        let objects: Vec<&str> = of_files
-            .map(|change| change.after.object.as_str())
-            .collect();
-        if objects.is_empty() {
-            return Ok(0);
-        }
-        let sizes = self.run(self.cat_file(git_dir, "--batch-check=%(objectsize)", &objects)?)?;
-        let sizes = String::from_utf8_lossy(&sizes);
-        let sizes: Result<Vec<u64>, _> = sizes.lines().map(str::parse).collect();
-        let sizes = sizes.map_err(|_| "git cat-file named no size of a file".to_owned())?;
-        Ok(sizes.into_iter().fold(0, u64::saturating_add))
     }
 
     /// A command that tells something of objects, in their order. All are asked for at once, by a

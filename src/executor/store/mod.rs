@@ -1,11 +1,12 @@
 //! What is kept of tasks: [`state_dir`] is the directory as anybody may read it, [`journal`] is the
 //! one who writes to it, with [`state_writer`] for the states, [`log`] holds what agents and gates
 //! print, [`full_disk`] says where there is no room, [`measurement`] tells what a tree takes on the
-//! disk, and [`removal`] takes away what nobody keeps any more.
+//! disk, and [`removal`] takes away what nobody keeps any more: of a task that has just ended by
+//! way of its [`waste`].
 //!
 //! ```text
 //! lock                          held by the one executor that may write here
-//! git/                          git directories that are needed for a moment
+//! git/                          git directories that are needed for a moment, and waste
 //! expired                       the names of tasks whose records are gone
 //! tasks/<task_id>/task.json     what was accepted
 //!                 state.ndjson  a line for each state, the last one counts
@@ -26,6 +27,7 @@ pub mod plain_file;
 pub mod removal;
 pub mod state_dir;
 pub mod state_writer;
+pub mod waste;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind};

@@ -28,6 +28,9 @@ pub const LOCK: &str = "lock";
 /// The clone that the agent works in.
 pub const WORK: &str = "work";
 
+/// What a task needs only while it runs, in its directory.
+pub const TRANSIENT: [&str; 6] = ["gate", "git", "home", "index", "nested", "tmp"];
+
 /// A task as it was found.
 #[derive(Debug)]
 pub struct FoundTask {
@@ -76,7 +79,7 @@ impl StateDir {
 
     /// Removes what a task needs only while it runs.
     pub fn clear(&self, id: TaskId) {
-        for name in ["gate", "git", "home", "index", "nested", "tmp"] {
+        for name in TRANSIENT {
             // What cannot be removed is only untidy, and goes when the record does.
             let _ = remove_tree(&self.dir(id).join(name));
         }

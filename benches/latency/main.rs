@@ -2,8 +2,9 @@
 //!
 //! `cargo bench --bench latency` measures, prints a table and appends a line to
 //! profiling/history.jsonl. `-- --against COMMIT` compares with an earlier line, `-- --quick` takes
-//! a tenth of the time, `-- --chart` draws the history and measures nothing, and `-- --peers LIST`
-//! measures other servers beside rocco (profiling/peers/run.py asks for it).
+//! a tenth of the time, `-- --chart` draws the history and measures nothing, `-- --peers LIST`
+//! measures other servers beside rocco (profiling/peers/run.py asks for it), and `-- --tasks FILES`
+//! measures nothing but tasks, on a repository of so many files.
 //!
 //! The floor is this program itself, started with `--floor`: it reads, splices the id into a canned
 //! reply of the same length and writes, blocking and without JSON. rocco and the floor are measured
@@ -20,6 +21,8 @@ mod history;
 mod measure;
 mod peers;
 #[cfg(all(feature = "executor", target_os = "linux"))]
+mod tasks;
+#[cfg(all(feature = "executor", target_os = "linux"))]
 mod walls;
 
 use std::process::ExitCode;
@@ -27,7 +30,8 @@ use std::process::ExitCode;
 use floor::Floor;
 use measure::Effort;
 
-const USAGE: &str = "latency [--quick] [--no-history] [--against COMMIT] [--chart] [--peers LIST]";
+const USAGE: &str = "latency [--quick] [--no-history] [--against COMMIT] [--chart] [--peers LIST] \
+    [--tasks FILES]";
 
 /// The options of the command line.
 #[derive(Debug, Default)]
@@ -37,6 +41,7 @@ struct Wish {
     against: Option<String>,
     chart: bool,
     peers: Option<String>,
+    tasks: Option<String>,
     /// `cargo test --benches`: show that it runs.
     test: bool,
 }
@@ -67,6 +72,7 @@ fn main() -> ExitCode {
             "--chart" => wish.chart = true,
             "--against" => wish.against = arguments.next(),
             "--peers" => wish.peers = arguments.next(),
+            "--tasks" => wish.tasks = arguments.next(),
             "--bench" => wish.test = false,
             _ => {
                 eprintln!("{USAGE}");
@@ -86,7 +92,26 @@ fn main() -> ExitCode {
             }
         };
     }
-    run(&wish)
+    match &wish.tasks {
+        Some(files) => run_tasks(files),
+        None => run(&wish),
+    }
+}
+
+/// Measures tasks alone, which take minutes on a large repository.
+fn run_tasks(files: &str) -> ExitCode {
+    let Some(files) = files.parse().ok().filter(|files| *files > 0) else {
+        eprintln!("--tasks {files:?} is not a number of files");
+        return ExitCode::from(2);
+    };
+    let figures = measure::tasks(files);
+    for (name, figure) in &figures {
+        println!("{name:<46} {figure:>14.2}");
+    }
+    match figures.is_empty() {
+        true => ExitCode::FAILURE,
+        false => ExitCode::SUCCESS,
+    }
 }
 
 /// Whether this process was started to give valgrind something to count.

@@ -23,6 +23,9 @@ pub(crate) struct Effort {
     large_frames: usize,
     starts: usize,
     in_process: usize,
+    /// Files of the repositories on which tasks are done, each so often.
+    task_files: &'static [usize],
+    tasks: usize,
     /// Whether valgrind and strace count too.
     counted: bool,
 }
@@ -34,6 +37,8 @@ impl Effort {
         large_frames: 100,
         starts: 100,
         in_process: 200_000,
+        task_files: &[300, 30_000],
+        tasks: 5,
         counted: true,
     };
     pub(crate) const QUICK: Self = Self {
@@ -42,6 +47,8 @@ impl Effort {
         large_frames: 20,
         starts: 20,
         in_process: 20_000,
+        task_files: &[300],
+        tasks: 5,
         counted: true,
     };
     pub(crate) const TEST: Self = Self {
@@ -50,6 +57,8 @@ impl Effort {
         large_frames: 1,
         starts: 2,
         in_process: 10,
+        task_files: &[3],
+        tasks: 1,
         counted: false,
     };
 }
@@ -106,10 +115,24 @@ pub(crate) fn all(effort: Effort) -> Figures {
     }
     starts(&mut figures, effort.starts);
     #[cfg(all(feature = "executor", target_os = "linux"))]
-    crate::walls::starts(&mut figures, effort.starts);
+    {
+        crate::walls::starts(&mut figures, effort.starts);
+        for files in effort.task_files {
+            crate::tasks::costs(&mut figures, *files, effort.tasks);
+        }
+    }
     if effort.counted {
         counts(&mut figures);
     }
+    figures
+}
+
+/// Measures tasks on a repository of this many files. Nothing is measured where there is no
+/// executor.
+pub(crate) fn tasks(files: usize) -> Figures {
+    let mut figures = Figures::new();
+    #[cfg(all(feature = "executor", target_os = "linux"))]
+    crate::tasks::costs(&mut figures, files, Effort::FULL.tasks);
     figures
 }
 

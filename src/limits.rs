@@ -483,10 +483,6 @@ pub const RESULT_LINKS_MAX: usize = 1 << 16;
 /// Links that are followed from one link on, as many as Linux follows (path_resolution(7)).
 pub const LINK_FOLLOWED_MAX: usize = 40;
 
-/// Directories of a result's tree that are looked at for being repositories of their own, since
-/// they have a file or directory that is called as one of a repository's.
-pub const RESULT_GIT_DIRS_MAX: usize = 1 << 16;
-
 /// Names of a changed path that are looked at, beside its own: links that lead to it give them.
 /// Links that lead to themselves give as many as one likes.
 pub const CHANGE_NAMES_MAX: usize = 64;

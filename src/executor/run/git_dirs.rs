@@ -1,10 +1,7 @@
 //! Directories of a tree that git takes for repositories, although none is called `.git`: a command
 //! of git that is run there runs what their configuration names. No I/O.
 
-use std::collections::BTreeMap;
-
 use crate::executor::run::result::name_of;
-use crate::limits::RESULT_GIT_DIRS_MAX;
 
 /// The file by which git knows a git directory, beside the name of another directory that has
 /// the rest, or beside its objects and refs.
@@ -12,36 +9,62 @@ pub const HEAD: &str = "HEAD";
 /// The names that stand beside it.
 pub const GIT_DIR_NAMES: [&str; 3] = ["commondir", "objects", "refs"];
 
-/// Which of these names the directories of a tree have.
+/// Which of these names the directories of a tree have. A directory is done with when the tree goes
+/// on elsewhere, so that no number of directories hides one.
 #[derive(Debug, Default)]
-pub struct GitDirs<'t>(BTreeMap<&'t [u8], [bool; 4]>);
+pub struct GitDirs<'t> {
+    /// The file that was seen last.
+    last: &'t [u8],
+    /// The directories above it, each by its length and the names that it has.
+    open: Vec<(usize, [bool; 4])>,
+    found: Vec<String>,
+}
 
 impl<'t> GitDirs<'t> {
-    /// Takes note of a file of the tree.
+    /// Takes note of a file of the tree. All below a directory comes one after the other, as git
+    /// lists a tree.
     pub fn see(&mut self, path: &'t [u8]) {
-        let mut start = 0;
-        while let Some(name) = path.get(start..) {
-            let len = memchr::memchr(b'/', name).unwrap_or(name.len());
-            let dir = path[..start].strip_suffix(b"/");
-            // The root has a git directory of its own, which comes first.
-            if let (Some(dir), Some(at)) = (dir, place_of(&name[..len])) {
-                let is_known = self.0.contains_key(dir) || self.0.len() < RESULT_GIT_DIRS_MAX;
-                if is_known {
-                    self.0.entry(dir).or_default()[at] = true;
-                }
+        let pairs = self.last.iter().zip(path);
+        let common = pairs.take_while(|(last, new)| last == new).count();
+        while let Some(&(len, _)) = self.open.last() {
+            if len <= common && path.get(len) == Some(&b'/') {
+                break;
             }
+            self.close_one();
+        }
+        self.last = path;
+        // The root has a git directory of its own, which comes first.
+        let mut start = match self.open.last() {
+            Some((len, _)) => len + 1,
+            None => 0,
+        };
+        loop {
+            let len = memchr::memchr(b'/', &path[start..]);
+            let name = &path[start..len.map_or(path.len(), |len| start + len)];
+            if let (Some((_, has)), Some(at)) = (self.open.last_mut(), place_of(name)) {
+                has[at] = true;
+            }
+            let Some(len) = len else { return };
+            self.open.push((start + len, [false; 4]));
             start += len + 1;
         }
     }
 
     /// The directories that have all that git asks for.
-    pub fn found(&self) -> Vec<String> {
-        let is_one = |has: &[bool; 4]| {
-            let [head, common, objects, refs] = *has;
-            head && (common || objects && refs)
-        };
-        let found = self.0.iter().filter(|(_, has)| is_one(has));
-        found.map(|(dir, _)| name_of(dir)).collect()
+    pub fn found(mut self) -> Vec<String> {
+        while !self.open.is_empty() {
+            self.close_one();
+        }
+        self.found
+    }
+
+    fn close_one(&mut self) {
+        if let Some((len, [head, common, objects, refs])) = self.open.pop()
+            && head
+            && (common || objects && refs)
+        {
+            self.found.push(name_of(&self.last[..len]));
+        }
     }
 }
 
@@ -69,5 +92,24 @@ mod tests {
         assert_eq!(found(&["a/b/HEAD", "a/objects/x", "a/refs"]), [""; 0]);
         assert_eq!(found(&["HEAD", "objects/x", "refs/x"]), [""; 0]);
         assert_eq!(found(&["n/HEAD", "n/objects/x"]), [""; 0]);
+        let names = ["HEAD", "objects/n/HEAD", "objects/n/commondir", "refs/x"];
+        let inner = names.map(|name| ["a/", name].concat());
+        let mut dirs = GitDirs::default();
+        inner.iter().for_each(|path| dirs.see(path.as_bytes()));
+        assert_eq!(dirs.found(), ["a/objects/n", "a"]);
+        assert_eq!(
+            found(&["a/HEAD", "ab/refs", "b/objects", "b/refs"]),
+            [""; 0]
+        );
+    }
+
+    /// A repository behind 65,536 directories was not told.
+    #[test]
+    fn no_number_of_directories_hides_a_repository() {
+        let mut paths: Vec<String> = (0..70_000).map(|at| format!("a/{at:06}/refs")).collect();
+        paths.extend(["z/n/HEAD", "z/n/objects/k", "z/n/refs/k"].map(str::to_owned));
+        let mut dirs = GitDirs::default();
+        paths.iter().for_each(|path| dirs.see(path.as_bytes()));
+        assert_eq!(dirs.found(), ["z/n"]);
     }
 }

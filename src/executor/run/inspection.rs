@@ -272,6 +272,12 @@ impl Git<'_> {
         }
         tree.new_dirs = new_dirs.0.into_iter().map(str::to_owned).collect();
         tree.repositories = git_dirs.found();
+        if output.is_cut {
+            tree.made.miss_some();
+            tree.repositories.extend(repositories_among(result.changes));
+            tree.repositories.sort_unstable();
+            tree.repositories.dedup();
+        }
         Ok(makefiles)
     }
 
@@ -287,6 +293,14 @@ impl Git<'_> {
         let blobs = objects.iter().map(|_| blob(&mut rest).map(<[u8]>::to_vec));
         Ok(blobs.collect())
     }
+}
+
+/// The directories that git takes for repositories by what a task has put there alone.
+fn repositories_among(changes: &[FileChange]) -> Vec<String> {
+    let mut git_dirs = GitDirs::default();
+    let there = changes.iter().filter(|change| change.status != "D");
+    there.for_each(|change| git_dirs.see(change.path.as_bytes()));
+    git_dirs.found()
 }
 
 impl TreeLink {

@@ -42,8 +42,7 @@ impl MakeTargets {
             self.dirs.insert(dir.to_owned());
         }
         let Some(text) = text else {
-            self.is_cut = true;
-            return;
+            return self.miss_some();
         };
         let text = String::from_utf8_lossy(text);
         // Files are looked for in directories that a makefile lists.
@@ -66,6 +65,11 @@ impl MakeTargets {
                 self.of_parts.extend(joined("", word));
             }
         }
+    }
+
+    /// Takes note that there are makefiles that were not read.
+    pub fn miss_some(&mut self) {
+        self.is_cut = true;
     }
 
     /// Whether `make` may take a path that was not there for made. It lies in a directory that was

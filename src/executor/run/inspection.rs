@@ -71,6 +71,14 @@ pub struct LinksOut {
 }
 
 impl ResultTree {
+    /// Leaves as many links as are followed beside those that the task has changed, which come
+    /// first: however many these are, they push none of the others out.
+    fn bound_links(&mut self, changed: usize) {
+        let most = changed + RESULT_LINKS_MAX;
+        self.is_cut |= self.links.len() > most;
+        self.links.truncate(most);
+    }
+
     /// The uppermost directory above a path that was not there.
     pub fn new_dir(&self, path: &str) -> Option<String> {
         let mut dirs = dirs_above(path);
@@ -201,7 +209,7 @@ impl Git<'_> {
             links_before: links_of(|change| &change.before).collect(),
             ..ResultTree::default()
         };
-        let most = RESULT_LINKS_MAX.max(tree.links.len());
+        let changed = tree.links.len();
         let makefiles = self.list_tree(result, &mut tree)?;
         let objects: Vec<&str> = makefiles
             .iter()
@@ -211,15 +219,12 @@ impl Git<'_> {
         for ((path, _), text) in makefiles.iter().zip(texts) {
             tree.made.add(path, text.as_deref());
         }
-        tree.is_cut |= tree.links.len() > most;
-        tree.links.truncate(most);
-        let links = || tree.links.iter().chain(&tree.links_before);
-        let objects: Vec<&str> = links().map(|link| link.object.as_str()).collect();
-        let targets = self.blobs(result.git_dir, &objects)?;
-        let links = tree.links.iter_mut().chain(&mut tree.links_before);
-        for (link, target) in links.zip(targets) {
-            link.target = target.map(|target| name_of(&target));
-        }
+        tree.bound_links(changed);
+        // Those that were there have room of their own, whatever the task has added.
+        let (new, kept) = tree.links.split_at_mut(changed);
+        let were_there = kept.iter_mut().chain(&mut tree.links_before);
+        self.read_targets(result.git_dir, were_there.collect())?;
+        self.read_targets(result.git_dir, new.iter_mut().collect())?;
         Ok(tree)
     }
 
@@ -279,6 +284,16 @@ impl Git<'_> {
             tree.repositories.dedup();
         }
         Ok(makefiles)
+    }
+
+    /// Reads where links lead.
+    fn read_targets(&self, git_dir: &Path, links: Vec<&mut TreeLink>) -> Result<(), String> {
+        let objects: Vec<&str> = links.iter().map(|link| link.object.as_str()).collect();
+        let targets = self.blobs(git_dir, &objects)?;
+        for (link, target) in links.into_iter().zip(targets) {
+            link.target = target.map(|target| name_of(&target));
+        }
+        Ok(())
     }
 
     /// The contents of blobs, in their order. None stands for one that is beyond the bound of git's
@@ -371,4 +386,32 @@ fn leading_out(links: &[TreeLink], over: usize) -> LinksOut {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A gate's file was rewritten behind a link that was not looked at any more.
+    #[test]
+    fn no_number_of_new_links_hides_one_that_was_there() {
+        let link = |path: String, is_changed| TreeLink {
+            target: Some("real".to_owned()),
+            ..TreeLink::new(path, "", is_changed)
+        };
+        let mut tree = ResultTree::default();
+        let changed = RESULT_LINKS_MAX + 1;
+        tree.links = (0..changed)
+            .map(|at| link(format!("a/{at}"), true))
+            .collect();
+        tree.links.push(link("tests".to_owned(), false));
+        tree.bound_links(changed);
+        assert_eq!(tree.names_of_base().of("real/t.sh"), ["tests/t.sh"]);
+        assert!(!tree.is_cut);
+        let kept = (0..changed).map(|at| link(format!("b/{at}"), false));
+        tree.links.extend(kept);
+        tree.bound_links(changed);
+        assert_eq!(tree.links.len(), changed + RESULT_LINKS_MAX);
+        assert!(tree.is_cut);
+    }
 }

@@ -20,7 +20,6 @@ mod floor;
 mod history;
 mod measure;
 mod peers;
-#[cfg(all(feature = "executor", target_os = "linux"))]
 mod tasks;
 #[cfg(all(feature = "executor", target_os = "linux"))]
 mod walls;
@@ -104,7 +103,7 @@ fn run_tasks(files: &str) -> ExitCode {
         eprintln!("--tasks {files:?} is not a number of files");
         return ExitCode::from(2);
     };
-    let figures = measure::tasks(files);
+    let figures = measure::tasks(files, measure::TASKS);
     for (name, figure) in &figures {
         println!("{name:<46} {figure:>14.2}");
     }

@@ -15,6 +15,9 @@ use crate::floor::Floor;
 /// Figures by name. Names end in their unit; `ratio` is rocco's figure by the floor's.
 pub(crate) type Figures = BTreeMap<String, f64>;
 
+/// How often tasks are measured that are measured alone.
+pub(crate) const TASKS: usize = 5;
+
 /// How often each measurement is repeated.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Effort {
@@ -38,7 +41,7 @@ impl Effort {
         starts: 100,
         in_process: 200_000,
         task_files: &[300, 30_000],
-        tasks: 5,
+        tasks: TASKS,
         counted: true,
     };
     pub(crate) const QUICK: Self = Self {
@@ -48,7 +51,7 @@ impl Effort {
         starts: 20,
         in_process: 20_000,
         task_files: &[300],
-        tasks: 5,
+        tasks: TASKS,
         counted: true,
     };
     pub(crate) const TEST: Self = Self {
@@ -115,11 +118,9 @@ pub(crate) fn all(effort: Effort) -> Figures {
     }
     starts(&mut figures, effort.starts);
     #[cfg(all(feature = "executor", target_os = "linux"))]
-    {
-        crate::walls::starts(&mut figures, effort.starts);
-        for files in effort.task_files {
-            crate::tasks::costs(&mut figures, *files, effort.tasks);
-        }
+    crate::walls::starts(&mut figures, effort.starts);
+    for files in effort.task_files {
+        figures.append(&mut tasks(*files, effort.tasks));
     }
     if effort.counted {
         counts(&mut figures);
@@ -127,12 +128,13 @@ pub(crate) fn all(effort: Effort) -> Figures {
     figures
 }
 
-/// Measures tasks on a repository of this many files. Nothing is measured where there is no
-/// executor.
-pub(crate) fn tasks(files: usize) -> Figures {
+/// Measures tasks on a repository of this many files, each kind so often. Nothing is measured where
+/// there is no executor.
+pub(crate) fn tasks(files: usize, rounds: usize) -> Figures {
     let mut figures = Figures::new();
-    #[cfg(all(feature = "executor", target_os = "linux"))]
-    crate::tasks::costs(&mut figures, files, Effort::FULL.tasks);
+    if cfg!(all(feature = "executor", target_os = "linux")) {
+        crate::tasks::costs(&mut figures, files, rounds);
+    }
     figures
 }
 

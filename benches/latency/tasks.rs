@@ -4,7 +4,7 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -16,8 +16,9 @@ use crate::measure::Figures;
 /// Files of a directory of the repository.
 const DIR_FILES: usize = 30;
 
-/// What an agent does: as little as gives a result.
-const AGENT: &str = "#!/bin/sh\necho x >> 0/0.txt\n";
+/// What an agent does: as little as gives a result, or nothing until it is ended.
+const AGENT: &str =
+    "#!/bin/sh\ncase $(cat) in *wait*) : > started; exec sleep 600 ;; esac\necho x >> 0/0.txt\n";
 
 /// Measures tasks with and without a gate, on a repository of this many files.
 pub(crate) fn costs(figures: &mut Figures, files: usize, rounds: usize) {
@@ -25,21 +26,28 @@ pub(crate) fn costs(figures: &mut Figures, files: usize, rounds: usize) {
     let mut executor = Executor::start(bench.folder.path());
     let mut checkouts = Vec::new();
     let mut tasks = [Vec::new(), Vec::new()];
+    let (mut starts, mut cancels) = (Vec::new(), Vec::new());
     for round in 0..rounds {
         let checkout = bench.checkout();
         checkouts.push(checkout);
         for (kind, ratios) in tasks.iter_mut().enumerate() {
-            let cost = executor.task(&bench.repo(), 2 * round + kind, kind == 1);
+            let cost = executor.task(&bench.repo(), 3 * round + kind, kind == 1);
             ratios.push((cost.as_secs_f64() / checkout.as_secs_f64(), cost));
         }
+        let (start, cancel) = executor.cancelled_task(&bench.repo(), 3 * round + 2);
+        starts.push(start);
+        cancels.push(cancel);
     }
-    checkouts.sort_unstable();
-    let ms = |time: Duration| time.as_secs_f64() * 1e3;
     let place = format!("tasks/{files}_files");
-    figures.insert(
-        format!("{place}/worktree_add_ms"),
-        ms(checkouts[rounds / 2]),
-    );
+    let ms = |time: Duration| time.as_secs_f64() * 1e3;
+    for (name, mut times) in [
+        ("worktree_add", checkouts),
+        ("agent_start", starts),
+        ("cancel", cancels),
+    ] {
+        times.sort_unstable();
+        figures.insert(format!("{place}/{name}_ms"), ms(times[rounds / 2]));
+    }
     for (name, mut costs) in ["no_gate", "one_gate"].into_iter().zip(tasks) {
         costs.sort_by(|one, other| one.0.total_cmp(&other.0));
         let (ratio, cost) = costs[rounds / 2];
@@ -75,7 +83,7 @@ impl Bench {
         bench
     }
 
-    fn repo(&self) -> std::path::PathBuf {
+    fn repo(&self) -> PathBuf {
         self.folder.path().join("repo")
     }
 
@@ -100,6 +108,7 @@ fn git(repo: &Path, words: &[&str]) {
 /// An executor and its front.
 struct Executor {
     process: Child,
+    state: PathBuf,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
 }
@@ -123,6 +132,7 @@ impl Executor {
         let mut process = command.spawn().expect("an executor");
         let output = process.stdout.take().expect("a pipe");
         let mut executor = Self {
+            state: folder.join("state"),
             input: process.stdin.take(),
             output: BufReader::new(output),
             process,
@@ -130,6 +140,34 @@ impl Executor {
         executor.say("hello", json!({"protocol": "rocco-exec/1", "depth": 0}));
         executor.hear();
         executor
+    }
+
+    fn submit(&mut self, id: &str, repo: &Path, goal: &str, acceptance: &str) {
+        self.say(
+            "task/submit",
+            json!({"task_id": id, "key": null, "goal": goal, "repo": repo, "files": null,
+                   "acceptance": [acceptance], "deadline_s": null, "follow_up_to": null,
+                   "client": {"name": "bench", "version": "1"}}),
+        );
+    }
+
+    /// How long a task whose turn it is takes to start its agent, and then to end when it is
+    /// cancelled.
+    fn cancelled_task(&mut self, repo: &Path, number: usize) -> (Duration, Duration) {
+        let id = format!("tsk_{:026}", number + 1);
+        self.submit(&id, repo, "wait", "it is done");
+        while self.hear()["params"]["state"] != "running" {}
+        let turn = Instant::now();
+        // An update may tell of the start later.
+        let started = self.state.join("tasks").join(&id).join("work/started");
+        while !started.exists() {
+            std::thread::sleep(Duration::from_micros(200));
+        }
+        let start = turn.elapsed();
+        let cancel = Instant::now();
+        self.say("task/cancel", json!({"task_id": id}));
+        while self.hear()["params"]["state"] != "cancelled" {}
+        (start, cancel.elapsed())
     }
 
     /// How long a task takes, less what its agent and its gates take.
@@ -140,12 +178,7 @@ impl Executor {
             false => "it is done",
         };
         let started = Instant::now();
-        self.say(
-            "task/submit",
-            json!({"task_id": id, "key": null, "goal": "g", "repo": repo, "files": null,
-                   "acceptance": [acceptance], "deadline_s": null,
-                   "follow_up_to": null, "client": {"name": "bench", "version": "1"}}),
-        );
+        self.submit(&id, repo, "g", acceptance);
         while self.hear()["params"]["state"] != "succeeded" {}
         let took = started.elapsed();
         self.say("task/get", json!({"task_id": id, "part": "summary"}));

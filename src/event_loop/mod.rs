@@ -12,8 +12,9 @@ use std::fmt;
 use std::io::{self, IsTerminal as _};
 use std::time::Duration;
 
+use sys::descriptor::Descriptor;
 use sys::executor_channel::ExecutorAddr;
-use sys::{descriptor, stdio};
+use sys::stdio;
 
 use crate::engine::Engine;
 use crate::executor_client::errors::Absence;
@@ -220,7 +221,7 @@ pub fn serve_stdio_and_exit(
 /// not matter.
 pub fn complain(text: fmt::Arguments<'_>) {
     let line = format!("rocco: {text}\n");
-    let mut stderr = descriptor::Descriptor::polled(rustix::stdio::stderr());
+    let mut stderr = Descriptor::for_words(rustix::stdio::stderr());
     let _ = stderr.write(line.as_bytes());
 }
 

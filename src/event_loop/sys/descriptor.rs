@@ -74,12 +74,15 @@ impl Descriptor {
         Self { inherited, method }
     }
 
-    /// A descriptor that poll(2) is asked about before each call.
-    pub fn polled(inherited: BorrowedFd<'static>) -> Self {
-        Self {
-            inherited,
-            method: Method::Poll,
-        }
+    /// A descriptor for a word now and then, by the most usual of calls: poll(2) and then write(2),
+    /// but for a terminal, where poll(2) promises too little.
+    pub fn for_words(inherited: BorrowedFd<'static>) -> Self {
+        let is_device = kind(inherited) == Some(FileType::CharacterDevice);
+        let method = match Self::new(inherited, Access::Write).method {
+            Method::Own(own) if is_device => Method::Own(own),
+            _ => Method::Poll,
+        };
+        Self { inherited, method }
     }
 
     /// A descriptor that is always ready, since it cannot be waited on.

@@ -448,7 +448,10 @@ impl Connection<'_> {
         }
         let defined = policy.gates.iter().map(|gate| gate.name.as_str());
         let defined = defined.collect::<Vec<_>>().join(", ");
-        let more = format!("; defined are: {defined}");
+        let more = match defined.is_empty() {
+            true => "; this executor has no gates (--gates)".to_owned(),
+            false => format!("; defined are: {defined}"),
+        };
         let code = TaskErrorCode::InvalidArguments;
         Err(ApiError::of_faults(code, undefined, &more))
     }

@@ -235,8 +235,10 @@ impl Printed {
     fn new(child: &mut Child) -> io::Result<Self> {
         let stdout = child.stdout.take().map(Receiver::from);
         let stderr = child.stderr.take().map(Receiver::from);
+        let mut pipes = Pipes::new([stdout, stderr])?;
+        pipes.watch(child);
         Ok(Self {
-            pipes: Pipes::new([stdout, stderr])?,
+            pipes,
             taken: [Vec::new(), Vec::new()],
         })
     }

@@ -1,10 +1,14 @@
 //! Pipes that are read without waiting for those who hold their other ends.
 
 use std::io::{self, Read as _};
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::process::Child;
 use std::time::Duration;
 
+use mio::unix::SourceFd;
 use mio::unix::pipe::Receiver;
 use mio::{Events, Interest, Poll, Token};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 /// What reading a pipe has given.
 #[derive(Debug, PartialEq, Eq)]
@@ -22,6 +26,8 @@ pub enum Reading {
 pub struct Pipes<const COUNT: usize> {
     poll: Poll,
     pipes: [Option<Receiver>; COUNT],
+    /// The process, whose end is waited for as well.
+    process: Option<OwnedFd>,
 }
 
 impl<const COUNT: usize> Pipes<COUNT> {
@@ -35,7 +41,24 @@ impl<const COUNT: usize> Pipes<COUNT> {
                     .register(pipe, Token(at), Interest::READABLE)?;
             }
         }
-        Ok(Self { poll, pipes })
+        Ok(Self {
+            poll,
+            pipes,
+            process: None,
+        })
+    }
+
+    /// Has the end of a child end a wait as well. Before Linux 5.3 nothing does.
+    pub fn watch(&mut self, child: &Child) {
+        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        let process = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+        self.process = process.filter(|process| {
+            let mut source = SourceFd(&process.as_raw_fd());
+            let registry = self.poll.registry();
+            registry
+                .register(&mut source, Token(COUNT), Interest::READABLE)
+                .is_ok()
+        });
     }
 
     /// Reads what is there in one of them. A pipe that fails is at its end.
@@ -63,9 +86,9 @@ impl<const COUNT: usize> Pipes<COUNT> {
         self.pipes.iter().any(Option::is_some)
     }
 
-    /// Waits until there is more to read, or for so long. All that was there must have been read.
+    /// Waits until there is more to read, or the process has ended, or for so long. All that was there must have been read.
     pub fn wait(&mut self, limit: Duration) {
-        let mut events = Events::with_capacity(COUNT);
+        let mut events = Events::with_capacity(COUNT + 1);
         // A signal ends it early, and nothing is lost by that.
         let _ = self.poll.poll(&mut events, Some(limit));
     }

@@ -467,6 +467,10 @@ pub const RESULT_PATHS_BYTES_MAX: usize = 16 << 20;
 pub const WORK_FILES_MAX: usize = 1 << 20;
 const _: () = assert!((TASK_RESULT_FILES_MAX as usize) < WORK_FILES_MAX);
 
+/// The paths of these files, and those of an index, together: as many with 128 bytes each.
+pub const WORK_PATHS_BYTES_MAX: usize = 128 << 20;
+const _: () = assert!(RESULT_PATHS_BYTES_MAX < WORK_PATHS_BYTES_MAX);
+
 /// The index of a clone that is read: one of `WORK_FILES_MAX` files whose paths have 60 bytes.
 pub const INDEX_BYTES_MAX: usize = 128 << 20;
 

@@ -5,6 +5,8 @@
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
 
+use crate::limits::{WORK_FILES_MAX, WORK_PATHS_BYTES_MAX};
+
 /// What the system says of a file, as far as an index keeps it. A change of the file, or of its
 /// mode, changes the first of these, which no program sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -74,7 +76,8 @@ pub const MODULE: u32 = 0o160_000;
 const STAT_BYTES: usize = 40;
 
 /// The entries of an index, of which each object takes so many bytes. None for what is not an
-/// index, or keeps entries elsewhere, or directories in their place.
+/// index, or keeps entries elsewhere, or directories in their place, or has more of them than
+/// anybody works with: in the fourth version a few bytes stand for a long path.
 pub fn entries_of(index: &[u8], object_bytes: usize) -> Option<Vec<IndexEntry>> {
     let mut rest = index.strip_prefix(b"DIRC")?;
     let version = number(&mut rest)?;
@@ -83,9 +86,14 @@ pub fn entries_of(index: &[u8], object_bytes: usize) -> Option<Vec<IndexEntry>> 
         return None;
     }
     let mut entries: Vec<IndexEntry> = Vec::new();
+    let mut path_bytes = 0;
     for _ in 0..count {
         let before = entries.last().map_or(&[][..], |entry| &entry.path);
         let entry = entry_of(&mut rest, version, object_bytes, before)?;
+        path_bytes += entry.path.len();
+        if entries.len() == WORK_FILES_MAX || path_bytes > WORK_PATHS_BYTES_MAX {
+            return None;
+        }
         entries.push(entry);
     }
     is_whole(rest, object_bytes).then_some(entries)
@@ -197,6 +205,7 @@ mod tests {
     use std::process::Command;
 
     use super::*;
+    use crate::limits::INDEX_BYTES_MAX;
 
     fn git(folder: &Path, words: &[&str]) {
         let mut command = Command::new("git");
@@ -241,6 +250,29 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// An index of 14 MiB whose entries stood for paths of 768 MiB filled the memory.
+    #[test]
+    fn an_index_of_few_bytes_that_stands_for_long_paths_is_not_read() {
+        let entry = |kept: u8, path: &[u8]| {
+            let stat_and_object = [0; STAT_BYTES + 20 + 2];
+            [&stat_and_object[..], &[kept], path, b"\0"].concat()
+        };
+        let count = 200_000_u32;
+        let mut index = [&b"DIRC"[..], &4_u32.to_be_bytes(), &count.to_be_bytes()].concat();
+        index.extend(entry(0, &[b'a'; 4_000]));
+        for _ in 1..count {
+            index.extend(entry(1, b"b"));
+        }
+        index.extend([0; 20]);
+        assert!(index.len() < INDEX_BYTES_MAX);
+        assert_eq!(entries_of(&index, 20), None);
+        // As many as have no such paths are read.
+        let mut index = [&b"DIRC"[..], &4_u32.to_be_bytes(), &2_u32.to_be_bytes()].concat();
+        index.extend([entry(0, b"aa"), entry(1, b"b"), vec![0; 20]].concat());
+        let entries = entries_of(&index, 20).expect("entries");
+        assert_eq!(entries[1].path, b"ab");
     }
 
     /// The entries of a split index are in another file.

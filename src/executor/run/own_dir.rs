@@ -13,6 +13,7 @@ use crate::executor::run::repo_files;
 use crate::executor::run::repo_settings::Settings;
 use crate::executor::run::result::name_of;
 use crate::executor::store::removal::remove_tree;
+use crate::limits::{WORK_FILES_MAX, WORK_PATHS_BYTES_MAX};
 
 /// The index by which the files of an agent are taken in.
 pub(super) const INDEX: &str = "rocco-index";
@@ -178,7 +179,12 @@ impl Git<'_> {
         // Git goes on without what a partial clone does not have, and its absence would be taken
         // for the agent's work.
         let index = index_at(&git_dir.join("index"), base.len() / 2);
-        let index = index.ok_or_else(|| "the index of the checkout cannot be read".to_owned())?;
+        let index = index.ok_or_else(|| {
+            format!(
+                "the checkout has more than {WORK_FILES_MAX} files, or their paths have more than \
+                 {WORK_PATHS_BYTES_MAX} bytes, which is more than is worked with"
+            )
+        })?;
         let missing = index.iter().find(|entry| !entry.has_file());
         missing.map_or(Ok(()), |entry| Err(lacks(&name_of(&entry.path))))
     }

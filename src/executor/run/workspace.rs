@@ -17,7 +17,7 @@ use crate::executor::run::intake::FoundFile;
 use crate::executor::run::result::name_of;
 use crate::executor::store::plain_file::read_plain;
 use crate::executor::store::removal::{is_dir, open_dir, remove_tree, remove_tree_at};
-use crate::limits::{DISK_TIME_STEP_MS_MAX, WORK_FILES_MAX};
+use crate::limits::{DISK_TIME_STEP_MS_MAX, WORK_FILES_MAX, WORK_PATHS_BYTES_MAX};
 use crate::wire::writer::start_of;
 
 /// What an error shows of a path.
@@ -34,10 +34,28 @@ const DISK_TIME_LOOK: Duration = Duration::from_micros(500);
 pub struct WorkingTree {
     /// Its files and links, but for those of repositories that are copies of this one.
     pub files: Vec<FoundFile>,
+    /// What the paths of these take.
+    path_bytes: usize,
     /// Where repositories were.
     pub repositories: Vec<String>,
     /// Where other working trees of this repository are, each with a slash at its end.
     pub copies: Vec<Vec<u8>>,
+}
+
+impl WorkingTree {
+    /// Takes note of a file, unless there are more than anybody works with: an agent may have made
+    /// them to fill the memory.
+    fn add(&mut self, file: FoundFile) -> io::Result<()> {
+        self.path_bytes += file.path.len();
+        if self.files.len() == WORK_FILES_MAX || self.path_bytes > WORK_PATHS_BYTES_MAX {
+            return Err(io::Error::other(format!(
+                "the clone has more than {WORK_FILES_MAX} files, or their paths have more than \
+                 {WORK_PATHS_BYTES_MAX} bytes"
+            )));
+        }
+        self.files.push(file);
+        Ok(())
+    }
 }
 
 /// Readies a working tree for git, which takes its files for what they are: repositories that lie
@@ -61,9 +79,6 @@ pub fn prepare_for_git(
             let inside = String::from_utf8_lossy(inside);
             format!("{:?}: {error}", start_of(&inside, PATH_SHOWN_BYTES_MAX))
         })?;
-        if tree.files.len() > WORK_FILES_MAX {
-            return Err(format!("the clone has more than {WORK_FILES_MAX} files"));
-        }
     }
     Ok(tree)
 }
@@ -105,11 +120,11 @@ fn prepare_folder(
             };
             let name = entry.file_name();
             let slash: &[u8] = if is_top { b"" } else { b"/" };
-            tree.files.push(FoundFile {
+            tree.add(FoundFile {
                 path: [inside, slash, name.as_bytes()].concat(),
                 stat: FileStat::of(&found),
                 bytes: found.len(),
-            });
+            })?;
         } else {
             fs::remove_file(&path)?;
         }

@@ -2,6 +2,7 @@
 
 use std::env;
 use std::ffi::{OsStr, OsString};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
@@ -248,8 +249,12 @@ fn is_in_work_tree(file: &Path, root: &Path) -> bool {
 fn allowed(named: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
     if !named.is_empty() {
         let real = |path: &PathBuf| {
-            let real = path.canonicalize();
-            real.map_err(|error| format!("--allow-repo {}: {error}", path.display()))
+            let said = |error| format!("--allow-repo {}: {error}", path.display());
+            let real = path.canonicalize().map_err(said)?;
+            match real.is_dir() {
+                true => Ok(real),
+                false => Err(said(ErrorKind::NotADirectory.into())),
+            }
         };
         return named.iter().map(real).collect();
     }
@@ -351,7 +356,13 @@ fn place_of(program: &OsStr) -> Result<PathBuf, String> {
     match (files().find(is_executable), files().next()) {
         (Some(place), _) => Ok(place.clone()),
         (None, Some(_)) => Err(format!("{} is not executable", path.display())),
-        (None, None) => Err(format!("{} cannot be found", path.display())),
+        (None, None) if path.components().count() > 1 => {
+            Err(format!("{} is not there", path.display()))
+        }
+        (None, None) => Err(format!(
+            "{} cannot be found in the directories of PATH, and may be named by its path",
+            path.display()
+        )),
     }
 }
 

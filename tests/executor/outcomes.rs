@@ -420,7 +420,11 @@ fn a_gate_whose_program_is_not_there_is_told_before_the_agent_starts() {
     let bench = Bench::new("absent");
     let mut executor = bench.child(&[]);
     for (gate, why) in [
-        ("absent", "rocco-no-such-program cannot be found"),
+        (
+            "absent",
+            "rocco-no-such-program cannot be found in the directories of PATH, and may be named by \
+             its path",
+        ),
         ("plain", "/etc/passwd is not executable"),
         ("inner", ""),
         ("passed-path", ""),

@@ -383,11 +383,23 @@ fn what_cannot_work_is_refused_at_the_start() {
         (&["--", ""], "no agent is named behind --"),
         (
             &["--", "/nowhere/agent"],
-            "the agent /nowhere/agent cannot be found",
+            "the agent /nowhere/agent is not there",
         ),
         (
             &["--pass-env", "", "--", "true"],
             "--pass-env \"\" is not the name of a variable",
+        ),
+        (
+            &["--", "rocco-no-such-agent"],
+            "and may be named by its path",
+        ),
+        (
+            &["--allow-repo", "/etc/passwd", "--", "true"],
+            "--allow-repo /etc/passwd: not a directory",
+        ),
+        (
+            &["--pass-env", "A B", "--", "true"],
+            "--pass-env \"A B\" is not the name of a variable",
         ),
         (
             &["--pass-env=A=B", "--", "true"],

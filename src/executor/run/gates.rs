@@ -115,7 +115,8 @@ fn is_inner(path: &str) -> bool {
 
 /// Whether an environment can have a variable of this name.
 pub fn is_variable(name: &str) -> bool {
-    !name.is_empty() && !name.contains(['=', '\0'])
+    let is_known = |character: char| !character.is_whitespace() && !character.is_control();
+    !name.is_empty() && !name.contains('=') && name.chars().all(is_known)
 }
 
 fn texts(object: Object<'_>, name: &str) -> Result<Vec<String>, String> {

@@ -139,7 +139,7 @@ fn advice(code: TaskErrorCode, retry_after_ms: Option<u64>) -> &'static str {
         }
         TaskErrorCode::ShuttingDown => "Call again later",
         TaskErrorCode::Unsupported => "Do without it, or tell the user",
-        TaskErrorCode::Storage => "Tell the user, whose disk may be full, before you call again",
+        TaskErrorCode::Storage => "Tell the user what could not be written before you call again",
     }
 }
 

@@ -108,6 +108,7 @@ impl Bench {
             "scribbles": {"argv": ["sh", "-c", SCRIBBLES], "counts": "nothing"},
             "pristine": {"argv": ["sh", "-c", PRISTINE], "counts": "nothing"},
             "descriptors": {"argv": ["sh", "-c", "ls -l /proc/$$/fd"], "counts": "nothing"},
+            "clean": {"argv": ["git", "diff-index", "--quiet", "HEAD"], "counts": "nothing"},
             "describes": {"argv": ["git", "describe", "--tags"], "counts": "nothing"},
             "absent": {"argv": ["rocco-no-such-program"]},
             "plain": {"argv": ["/etc/passwd"]},

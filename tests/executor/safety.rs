@@ -196,7 +196,8 @@ fn what_git_cannot_read_is_out_of_its_way() {
     let goal = "write sub/a.txt x\nfifo sub/.gitignore\nfifo .gitattributes\nfifo queue";
     let record = executor.done(task(&new_id(), &bench.repo, goal));
     assert_eq!(record["outcome"], "succeeded", "{record}");
-    let goal = "write locked/a.txt x\nlock locked/a.txt\nlock locked";
+    let goal = "write locked/a.txt x\nlock locked/a.txt\nlock locked\n\
+                sh git init -q inner; echo f > inner/f\nlock inner/.git";
     let id = new_id();
     let record = executor.done(task(&id, &bench.repo, goal));
     assert_eq!(record["outcome"], "succeeded", "{record}");

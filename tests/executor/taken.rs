@@ -208,6 +208,29 @@ const CASES: &[Case] = &[
         warning: Some("the index that the agent has left cannot be read"),
     },
     Case {
+        name: "a mode that the user's git does not look at is no change, unless it is staged",
+        repo: "git config core.fileMode false",
+        agent: "chmod +x a.txt; echo x > n; chmod +x n; git update-index --chmod=+x src/b.txt",
+        changes: &["A n", "M src/b.txt"],
+        warning: None,
+    },
+    Case {
+        name: "a name is ignored in any case where the user's git knows no case",
+        repo: "git config core.ignoreCase true; echo IGN > .gitignore",
+        agent: "echo x >> a.txt; echo i > ign",
+        changes: &["M a.txt"],
+        warning: Some("is not part of the result: ign"),
+    },
+    Case {
+        name: "a file with CR that was moved or committed stays as it is",
+        repo: "printf 'a\\r\\n' > t; printf 'b\\r\\n' > v; printf 'c\\r\\n' > kept; \
+               git add .; git commit -qm crlf; git config core.autocrlf input",
+        agent: "git mv t u; git mv v w; printf 'b\\r\\n' >> w; printf 'n\\r\\n' > n; \
+                git -c core.autocrlf=false add n; git commit -qm n; printf 'm\\r\\n' > m",
+        changes: &["A m", "A n", "D t", "A u", "D v", "A w"],
+        warning: None,
+    },
+    Case {
         name: "a name of a secret is told",
         repo: "true",
         agent: "echo K=1 > .env; echo k > deploy.pem; echo e > .env.example",
@@ -257,7 +280,10 @@ fn a_result_is_what_the_users_git_would_take_of_what_was_touched() {
             Some(part) => told.any(|warning| warning.contains(part)),
             None => told.all(|warning| warning.contains("without a sandbox")),
         };
-        if changes(&record) != case.changes || !is_told {
+        let warnings = record["warnings"].to_string();
+        // What lies in the directory of a submodule is not what an ignore file names.
+        let is_untrue = warnings.contains("submodules") && warnings.contains("ignore files");
+        if changes(&record) != case.changes || !is_told || is_untrue {
             wrong.push(format!("{}: {record}", case.name));
         }
     }
@@ -267,6 +293,41 @@ fn a_result_is_what_the_users_git_would_take_of_what_was_touched() {
 /// What an agent does, on one line of its script.
 fn goal(words: &str) -> String {
     format!("sh {words}")
+}
+
+/// A file with CR was converted when it was only moved.
+#[test]
+fn what_the_agent_has_staged_decides_how_a_file_is_converted() {
+    let bench = Bench::new("staged");
+    let words = "printf 'a\\r\\n' > t; printf 'b\\r\\n' > v; git add .; git commit -qm crlf; \
+                 git config core.autocrlf input";
+    shell(&bench.repo, words);
+    let mut executor = bench.child(&[]);
+    let words = "git mv t u; git mv v w; printf 'b\\r\\n' >> w; printf 'n\\r\\n' > n; \
+                 git -c core.autocrlf=false add n; git commit -qm n; printf 'm\\r\\n' > m; \
+                 printf 'x\\r\\n' > 'a \"b'; git -c core.autocrlf=false add .";
+    let id = new_id();
+    let record = executor.done(task(&id, &bench.repo, &goal(words)));
+    let size = |path: &str| {
+        let blob = format!("refs/rocco/{id}:{path}");
+        git(&bench.repo, &["cat-file", "-s", &blob])
+    };
+    let sizes = ["u", "w", "n", "m", "a \"b"].map(size);
+    assert_eq!(sizes, ["3", "6", "3", "3", "3"], "{record}");
+}
+
+/// Behind bubblewrap each file of root's was changed for git, since it had another owner.
+#[test]
+fn a_checkout_that_nobody_touched_is_clean_within_every_wall() {
+    let bench = Bench::new("clean");
+    for walls in ["auto", "landlock", "off"] {
+        let mut executor = bench.child(&["--sandbox", walls]);
+        let words = "git diff-index --quiet HEAD && git diff-files --quiet && echo x > n";
+        let members = json!({"acceptance": ["gate:clean"]});
+        let record = executor.done(task_with(&bench.repo, &goal(words), members));
+        assert_eq!(record["outcome"], "succeeded", "{walls}: {record}");
+        executor.close();
+    }
 }
 
 /// The user's own configuration says what no repository takes, and how lines end.

@@ -197,7 +197,7 @@ impl Job<'_> {
                 bytes_max: config.result_bytes_max,
                 files_max: config.result_files_max,
             },
-            lender.has_attributes(),
+            &lender,
         );
         taken.map_err(|refused| {
             let what = refused.to_string();

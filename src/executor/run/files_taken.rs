@@ -10,10 +10,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::executor::run::git::Git;
-use crate::executor::run::index_file::{IndexEntry, entries_of};
+use crate::executor::run::index_file::{IndexEntry, MODULE, entries_of};
 use crate::executor::run::intake::{Intake, left_out};
-use crate::executor::run::own_dir::{INDEX, RESULT_REF};
+use crate::executor::run::own_dir::{INDEX, Lender, RESULT_REF};
 use crate::executor::run::result::{name_of, terminated};
+use crate::executor::run::staged::Staged;
 use crate::executor::run::workspace::{WorkingTree, is_plain_dir};
 use crate::executor::store::plain_file::read_plain;
 use crate::limits::{GIT_OUTPUT_BYTES_MAX, INDEX_BYTES_MAX, RESULT_PATHS_BYTES_MAX};
@@ -87,11 +88,7 @@ impl Git<'_> {
     /// # Errors
     ///
     /// There is too much of it, which is known before any of it is read, or git does not take it.
-    pub fn take_files(
-        &self,
-        of: Intaking<'_>,
-        has_attributes: bool,
-    ) -> Result<FilesTaken, NotTaken> {
+    pub fn take_files(&self, of: Intaking<'_>, lender: &Lender) -> Result<FilesTaken, NotTaken> {
         let checkout = index_at(of.index, of.object_bytes);
         let checkout = checkout.ok_or_else(|| "the index of the checkout is lost".to_owned())?;
         let left_at = of.work.join(".git/index");
@@ -104,15 +101,19 @@ impl Git<'_> {
         let bytes_before = lengths(&checkout);
         of.bound(&intake, &[], &bytes_before)?;
         fs::rename(of.index, of.git_dir.join(INDEX)).map_err(|error| error.to_string())?;
-        self.update_index(
-            of,
-            &["--index-info"],
-            &entries_told(&intake, of.object_bytes),
-        )?;
+        let converts = lender.converts() || has_attributes_files(of.tree);
+        let staged = match converts {
+            true => self.staged(of, &intake, &checkout)?,
+            false => Staged::default(),
+        };
+        let told = entries_told(&intake, &staged, of.object_bytes);
+        self.update_index(of, &["--index-info"], &told)?;
         let others = self.others(of, &intake)?;
         of.bound(&intake, &others, &bytes_before)?;
         let added: Vec<&[u8]> = intake.touched.iter().chain(&others).copied().collect();
-        self.update_index(of, &ADD, &terminated_list(&added))?;
+        let open = added.iter().filter(|path| !staged.settled.contains(*path));
+        let open: Vec<&[u8]> = open.copied().collect();
+        self.update_index(of, &ADD, &terminated_list(&open))?;
         let is_as_it_was =
             added.is_empty() && intake.removed.is_empty() && intake.modules.is_empty();
         let modules = intake.modules.iter();
@@ -124,7 +125,10 @@ impl Git<'_> {
             },
             ignored: ignored(of.tree, left.as_ref().unwrap_or(&checkout), &others),
             modules: modules.collect(),
-            filtered: self.filtered(of, &added, has_attributes)?,
+            filtered: match converts {
+                true => self.filtered(of, &added)?,
+                false => Vec::new(),
+            },
             is_index_unread,
         })
     }
@@ -188,15 +192,8 @@ impl Git<'_> {
     }
 
     /// Which of these files a filter would have converted, each with the filter's name.
-    fn filtered(
-        &self,
-        of: Intaking<'_>,
-        paths: &[&[u8]],
-        has_attributes: bool,
-    ) -> Result<Vec<(String, String)>, String> {
-        let is_attributes = |path: &[u8]| path.ends_with(b".gitattributes");
-        let has_files = of.tree.files.iter().any(|file| is_attributes(&file.path));
-        if paths.is_empty() || !(has_files || has_attributes) {
+    fn filtered(&self, of: Intaking<'_>, paths: &[&[u8]]) -> Result<Vec<(String, String)>, String> {
+        if paths.is_empty() {
             return Ok(Vec::new());
         }
         let list = of.git_dir.join("paths.listed");
@@ -217,12 +214,12 @@ impl Git<'_> {
 const ADD: [&str; 3] = ["--add", "--replace", "--stdin"];
 
 impl Intaking<'_> {
-    fn path(&self, path: &[u8]) -> PathBuf {
+    pub(super) fn path(&self, path: &[u8]) -> PathBuf {
         self.work.join(OsStr::from_bytes(path))
     }
 
     /// A command on the working tree and the index of the result.
-    fn command(&self, git: &Git<'_>, words: &[&str]) -> Command {
+    pub(super) fn command(&self, git: &Git<'_>, words: &[&str]) -> Command {
         let mut command = git.command(self.git_dir, self.work);
         command.env("GIT_WORK_TREE", self.work);
         command.env("GIT_INDEX_FILE", self.git_dir.join(INDEX));
@@ -287,6 +284,11 @@ pub fn too_many(files: usize, files_max: usize) -> String {
     )
 }
 
+fn has_attributes_files(tree: &WorkingTree) -> bool {
+    let mut files = tree.files.iter();
+    files.any(|file| file.path.ends_with(b".gitattributes"))
+}
+
 /// How long the files of an index were, in 32 bits.
 fn lengths(entries: &[IndexEntry]) -> HashMap<&[u8], u32> {
     let lengths = entries
@@ -295,11 +297,18 @@ fn lengths(entries: &[IndexEntry]) -> HashMap<&[u8], u32> {
     lengths.collect()
 }
 
-/// What was found and is not taken, since ignore files name it.
+/// What was found and is not taken, since ignore files name it. What lies in the directory of a
+/// submodule is told as that.
 fn ignored(tree: &WorkingTree, tracked: &[IndexEntry], others: &[&[u8]]) -> Vec<String> {
+    let modules = tracked.iter().filter(|entry| entry.mode == MODULE);
+    let modules: HashSet<&[u8]> = modules.map(|entry| &entry.path[..]).collect();
+    let in_module = |path: &[u8]| {
+        let mut dirs = memchr::memchr_iter(b'/', path).map(|at| &path[..at]);
+        !modules.is_empty() && dirs.any(|dir| modules.contains(dir))
+    };
     let tracked = tracked.iter().map(|entry| &entry.path[..]);
     let taken: HashSet<&[u8]> = tracked.chain(others.iter().copied()).collect();
-    let left_out = left_out(&tree.files, |path| taken.contains(path));
+    let left_out = left_out(&tree.files, |path| taken.contains(path) || in_module(path));
     left_out.into_iter().map(name_of).collect()
 }
 
@@ -310,15 +319,21 @@ pub(super) fn index_at(path: &Path, object_bytes: usize) -> Option<Vec<IndexEntr
     entries_of(&index?.ok()??, object_bytes)
 }
 
-/// What `git update-index --index-info` is told of what is gone and of submodules.
-fn entries_told(intake: &Intake<'_>, object_bytes: usize) -> Vec<u8> {
+/// What `git update-index --index-info` is told of what is gone, of submodules, and of what the
+/// agent has staged.
+fn entries_told(intake: &Intake<'_>, staged: &Staged<'_>, object_bytes: usize) -> Vec<u8> {
     let nothing = "0".repeat(2 * object_bytes);
-    let gone = intake.removed.iter().map(|path| (*path, "0", &nothing[..]));
+    let gone = intake.removed.iter().map(|path| (*path, 0, &nothing[..]));
     let modules = intake.modules.iter();
-    let modules = modules.map(|(path, object)| (*path, "160000", *object));
-    let lines = gone.chain(modules).map(|(path, mode, object)| {
-        [format!("{mode} {object}\t").as_bytes(), path, b"\0"].concat()
-    });
+    let modules = modules.map(|(path, object)| (*path, MODULE, *object));
+    let staged = staged.entries.iter();
+    let staged = staged.map(|entry| (&entry.path[..], entry.mode, &entry.object[..]));
+    let lines = gone
+        .chain(modules)
+        .chain(staged)
+        .map(|(path, mode, object)| {
+            [format!("{mode:o} {object}\t").as_bytes(), path, b"\0"].concat()
+        });
     lines.collect::<Vec<_>>().concat()
 }
 

@@ -26,6 +26,8 @@ pub struct Intake<'t> {
     pub modules: Vec<(&'t [u8], &'t str)>,
     /// Files that were touched, or that the agent tracks and nobody did before.
     pub touched: Vec<&'t [u8]>,
+    /// Entries of the agent's index that are other than those of the checkout.
+    pub staged: Vec<&'t IndexEntry>,
 }
 
 impl<'t> Intake<'t> {
@@ -55,7 +57,12 @@ impl<'t> Intake<'t> {
                     intake.modules.push((path, &entry.object));
                 }
             } else if let Some(file) = files.get(path) {
-                if old.is_none_or(|old| old.stat != file.stat) {
+                let is_staged =
+                    old.is_none_or(|old| (old.mode, &old.object) != (entry.mode, &entry.object));
+                if is_staged && entry.mode != MODULE {
+                    intake.staged.push(entry);
+                }
+                if is_staged || old.is_none_or(|old| old.stat != file.stat) {
                     intake.touched.push(path);
                 }
             } else if old.is_some() && !entry.is_skipped {
@@ -145,6 +152,7 @@ mod tests {
             removed: vec![b"gone", b"untracked"],
             modules: vec![(b"m", "2")],
             touched: vec![b"forced"],
+            staged: vec![&left[1]],
         };
         assert_eq!(intake, wanted);
         // Without an index of the agent's, what was tracked is.

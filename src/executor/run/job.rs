@@ -208,6 +208,7 @@ impl<'s> Job<'s> {
         let repo = repo.map_err(|refused| refused.to_string())?;
         self.refs = git.refs_of(&repo)?;
         let lender = git.lender_of(&repo)?.with_refs(&self.refs);
+        let lender = lender.for_programs_within(self.daemon.policy.walls);
         let work = self.path("work");
         // To look for uncommitted changes takes as long as a part of the checkout.
         let uncommitted = std::thread::scope(|scope| {

@@ -13,7 +13,8 @@
 //!   [`process`] and [`pipe`] are the system.
 //! - [`collection`] makes a [`result`] of what the agent did and delivers it. [`workspace`] lists
 //!   the files of the clone, [`intake`] says which of them count, by the [`index_file`] of the
-//!   checkout and that of the agent, and [`files_taken`] has git take them. [`user_settings`] and
+//!   checkout and that of the agent, and [`files_taken`] has git take them, with what is
+//!   [`staged`]. [`user_settings`] and
 //!   the repository say which files the user's git would not take, and [`agent_refs`] what the
 //!   agent has left elsewhere. [`inspection`] finds what should be known of a result before it is
 //!   opened, with [`run_when_opened`], [`secret_names`], [`links`] and [`make_targets`].
@@ -66,6 +67,7 @@ pub mod run_when_opened;
 pub mod runners;
 pub mod scope;
 pub mod secret_names;
+pub mod staged;
 pub mod stand_in;
 pub mod supervisor;
 pub mod user_settings;

@@ -13,6 +13,7 @@ use crate::executor::run::repo_files;
 use crate::executor::run::repo_settings::Settings;
 use crate::executor::run::result::name_of;
 use crate::executor::store::removal::remove_tree;
+use crate::executor::walls::standing::Walls;
 use crate::limits::{WORK_FILES_MAX, WORK_PATHS_BYTES_MAX};
 
 /// The index by which the files of an agent are taken in.
@@ -34,7 +35,7 @@ pub struct Lender {
     /// Where the history ends, if it is not there as a whole.
     shallow: Option<Vec<u8>>,
     object_format: String,
-    /// How ends of lines are converted, each as a name and a value.
+    /// What files mean, each as a name and a value.
     conversions: Vec<String>,
     /// Which files the user's git does not take, beside those that `.gitignore` names.
     excludes: Vec<u8>,
@@ -42,7 +43,19 @@ pub struct Lender {
     attributes: Vec<u8>,
     /// The user's branches and tags, as git lists them in `packed-refs`.
     refs: Vec<u8>,
+    /// Whoever works with it sees its files as those of another user.
+    hides_owner: bool,
 }
+
+/// Settings that say what git takes for granted.
+const USUAL: [&str; 6] = [
+    "core.autocrlf=false",
+    "core.eol=lf",
+    "core.eol=native",
+    "core.filemode=true",
+    "core.ignorecase=false",
+    "core.symlinks=true",
+];
 
 impl Lender {
     /// Lends the objects of another git directory of the executor's own, which borrows of the same
@@ -62,9 +75,21 @@ impl Lender {
         }
     }
 
-    /// Whether files have attributes that no file of the repository gives them.
-    pub fn has_attributes(&self) -> bool {
-        !self.attributes.is_empty()
+    /// For programs within these walls, for which root's files have another owner behind
+    /// bubblewrap: git would take each of them for changed.
+    pub fn for_programs_within(self, walls: Walls) -> Self {
+        let is_root = rustix::process::geteuid().is_root();
+        Self {
+            hides_owner: is_root && matches!(walls, Walls::Both | Walls::Bubblewrap),
+            ..self
+        }
+    }
+
+    /// Whether something that is not a file of the repository says what files mean.
+    pub fn converts(&self) -> bool {
+        let mut conversions = self.conversions.iter();
+        let is_unusual = |conversion: &String| !USUAL.contains(&&conversion[..]);
+        !self.attributes.is_empty() || conversions.any(is_unusual)
     }
 
     /// Makes a git directory that borrows, with this as its HEAD. What somebody has put in its
@@ -106,7 +131,10 @@ impl Lender {
             ..Settings::default()
         };
         let mut config = settings.own_config(is_bare);
-        for conversion in &self.conversions {
+        let hidden = self
+            .hides_owner
+            .then(|| "core.checkStat=minimal".to_owned());
+        for conversion in self.conversions.iter().chain(&hidden) {
             if let Some((name, value)) = conversion.split_once('=') {
                 let name = name.trim_start_matches("core.");
                 config += &format!("[core]\n\t{name} = {value}\n");
@@ -134,6 +162,7 @@ impl Git<'_> {
                 own("info/attributes").map_err(said)?,
             ),
             refs: Vec::new(),
+            hides_owner: false,
         })
     }
 

@@ -72,7 +72,7 @@ impl Settings {
         Ok(())
     }
 
-    /// The settings of these by which ends of lines are converted.
+    /// The settings of these by which git makes another thing of a file.
     pub fn conversions(&self) -> impl Iterator<Item = String> {
         let settings = self.meanings.iter();
         settings.filter_map(|setting| {
@@ -125,13 +125,16 @@ impl Settings {
     }
 }
 
-/// A setting by which git converts ends of lines, as a name and a value. None for every other
+/// A setting by which git makes another thing of a file, as a name and a value. None for every other
 /// setting, and for a value that git does not know.
 pub fn conversion(name: &str, value: &str) -> Option<String> {
     let value = value.to_ascii_lowercase();
     let is_known = match name {
         "core.autocrlf" => ["true", "false", "input"].contains(&value.as_str()),
         "core.eol" => ["lf", "crlf", "native"].contains(&value.as_str()),
+        "core.filemode" | "core.ignorecase" | "core.symlinks" => {
+            return Some(format!("{name}={}", is_true(&value)));
+        }
         _ => false,
     };
     is_known.then(|| format!("{name}={value}"))

@@ -181,7 +181,11 @@ impl Git<'_> {
         let stand_in = self.stand_in(repo)?;
         let mut command = stand_in.command(self);
         command.arg("update-ref");
-        self.text(command, words).map(drop)
+        let set = self.text(command, words).map(drop);
+        // Nobody but this process knows the stand-in by its path.
+        let own = stand_in.path.to_string_lossy().into_owned();
+        let real = repo.common().real().to_string_lossy();
+        set.map_err(|what| what.replace(&own, &real))
     }
 
     /// Whether the user's working tree has changes that are in no commit. A file that a filter of

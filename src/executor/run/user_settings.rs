@@ -19,7 +19,7 @@ pub struct UserSettings {
     excludes: Option<PathBuf>,
     /// What attributes files have, in the syntax of `.gitattributes`.
     attributes: Option<PathBuf>,
-    /// How ends of lines are converted, each as a name and a value.
+    /// What files mean, each as a name and a value.
     pub conversions: Vec<String>,
 }
 

@@ -90,6 +90,7 @@ impl Job<'_> {
         let repo = self.repo.as_ref().ok_or("there is no repository")?;
         let lender = git.lender_of(repo)?.with_objects_of(&self.path("git"));
         let lender = lender.with_refs(&self.refs);
+        let lender = lender.for_programs_within(self.daemon.policy.walls);
         git.clone_at(&lender, &dirs.dir, commit)?;
         self.clear_report(gate, &dirs.dir)?;
         let run = self.run_gate(gate, &dirs, log);

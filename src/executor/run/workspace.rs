@@ -104,6 +104,10 @@ fn prepare_folder(
             // The agent's own git directory is only read, file by file.
         } else if !is_top && entry.file_name().eq_ignore_ascii_case(".git") {
             fs::create_dir_all(to)?;
+            if kind.is_dir() {
+                // Nobody moves a directory in which they may not write.
+                allow(&path, 0o700)?;
+            }
             let number = tree.repositories.len() + tree.copies.len();
             fs::rename(&path, to.join(number.to_string()))?;
             if !is_copy {

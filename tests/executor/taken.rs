@@ -215,6 +215,16 @@ const CASES: &[Case] = &[
         warning: None,
     },
     Case {
+        name: "a file that the configuration of the repository names is not read, and is told",
+        repo: "echo '*.txt' > ../any; git config core.excludesFile ../any",
+        agent: "echo n > n.txt",
+        changes: &["A n.txt"],
+        warning: Some(
+            "names files that are not read, by which your git may take other files or \
+                       convert them: core.excludesfile",
+        ),
+    },
+    Case {
         name: "a name is ignored in any case where the user's git knows no case",
         repo: "git config core.ignoreCase true; echo IGN > .gitignore",
         agent: "echo x >> a.txt; echo i > ign",
@@ -340,7 +350,7 @@ fn what_the_user_excludes_and_converts_everywhere_holds_for_a_task() {
     fs::write(home.join("everywhere"), "*.swp\n").unwrap();
     let config = "[core]\n\texcludesFile = ~/everywhere\n[include]\n\tpath = more\n";
     fs::write(home.join(".gitconfig"), config).unwrap();
-    let more = "[core]\n\tautocrlf = input\n\tfsmonitor = touch ran\n[alias]\n\tst = status\n";
+    let more = "[core]\n\tautocrlf\n\tfsmonitor = touch ran\n[alias]\n\tst = status\n";
     fs::write(home.join("more"), more).unwrap();
     let mut command = bench.command(&[]);
     command.env("HOME", &home).env_remove("XDG_CONFIG_HOME");

@@ -67,11 +67,16 @@ impl Job<'_> {
     /// Tells what became of repositories within the clone, and of the files in submodules.
     fn tell_of_inner_repositories(&mut self, found: &WorkingTree) {
         let modules = std::mem::take(&mut self.filled_modules);
+        let in_module = |path: &&String| {
+            let rests = modules
+                .iter()
+                .filter_map(|module| path.strip_prefix(module.as_str()));
+            rests
+                .into_iter()
+                .any(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
         let taken = found.repositories.iter();
-        let taken: Vec<String> = taken
-            .filter(|path| !modules.contains(path))
-            .cloned()
-            .collect();
+        let taken: Vec<String> = taken.filter(|path| !in_module(path)).cloned().collect();
         let copies: Vec<String> = found.copies.iter().map(|path| name_of(path)).collect();
         self.warn(
             "directories of submodules, where the agent has left something that is not part of the \

@@ -11,6 +11,8 @@ use super::workspace;
 use crate::executor::daemon::Daemon;
 use crate::executor::run::claim::Claim;
 use crate::executor::run::disk::DiskWatch;
+use crate::executor::run::git::base_ref;
+use crate::executor::run::listing::listed;
 use crate::executor::run::program::{ProgramDirs, Role, lend, walled};
 use crate::executor::run::repo::Repo;
 use crate::executor::run::supervisor::{Ending, Program, ProgramEnd, SupervisedProgram};
@@ -238,6 +240,15 @@ impl<'s> Job<'s> {
             Err(what) => Some(format!("the working tree cannot be looked at: {what}")),
         };
         self.findings.warnings.extend(uncommitted);
+        let unread = &repo.settings().unread;
+        if !unread.is_empty() {
+            let what = format!(
+                "the repository's configuration names files that are not read, by which your git \
+                 may take other files or convert them: {}",
+                listed(unread)
+            );
+            self.findings.warnings.push(what);
+        }
         let waited = workspace::wait_for_later_times(&checkout, &self.path("time"));
         waited.map_err(|error| format!("the time of the disk: {error}"))?;
         self.repo = Some(repo);
@@ -440,9 +451,10 @@ impl<'s> Job<'s> {
             let soon = Instant::now() + Duration::from_millis(TASK_KILL_MS);
             let git = self.daemon.git.bounded(soon, &|| false);
             let unpinned = self.repo.iter().map(|repo| git.unpin(repo, self.task.id));
-            self.findings
-                .warnings
-                .extend(unpinned.filter_map(Result::err));
+            let kept = base_ref(self.task.id);
+            let told = |what| format!("{kept} was to be removed, and is still there: {what}");
+            let told = unpinned.filter_map(Result::err).map(told);
+            self.findings.warnings.extend(told);
         }
     }
 }

@@ -86,7 +86,8 @@ impl<const COUNT: usize> Pipes<COUNT> {
         self.pipes.iter().any(Option::is_some)
     }
 
-    /// Waits until there is more to read, or the process has ended, or for so long. All that was there must have been read.
+    /// Waits until there is more to read, or the process has ended, or for so long. All that was
+    /// there must have been read.
     pub fn wait(&mut self, limit: Duration) {
         let mut events = Events::with_capacity(COUNT + 1);
         // A signal ends it early, and nothing is lost by that.

@@ -39,6 +39,9 @@ pub struct Settings {
     pub has_worktree_config: bool,
     /// What is passed on, each as a name and a value.
     pub meanings: Vec<String>,
+    /// Names of settings that say which files count, or what they mean, by the name of another
+    /// file. Such a file may be any of the user's, and is not read.
+    pub unread: Vec<String>,
 }
 
 impl Default for Settings {
@@ -50,6 +53,7 @@ impl Default for Settings {
             worktree: None,
             has_worktree_config: false,
             meanings: Vec::new(),
+            unread: Vec::new(),
         }
     }
 }
@@ -118,6 +122,7 @@ impl Settings {
                     return Err(format!("uses {name} = {value}, which is not known"));
                 }
                 _ if MEANINGS.contains(&name) => self.meanings.push(format!("{name}={value}")),
+                _ if names_a_file(name) => self.unread.push(name.to_owned()),
                 _ => {}
             },
         }
@@ -125,19 +130,24 @@ impl Settings {
     }
 }
 
-/// A setting by which git makes another thing of a file, as a name and a value. None for every other
-/// setting, and for a value that git does not know.
+fn names_a_file(name: &str) -> bool {
+    let includes = name == "include.path" || name.starts_with("includeif.");
+    includes || ["core.attributesfile", "core.excludesfile"].contains(&name)
+}
+
+/// A setting by which git makes another thing of a file, as a name and a value. None for every
+/// other setting, and for a value that git does not know.
 pub fn conversion(name: &str, value: &str) -> Option<String> {
     let value = value.to_ascii_lowercase();
-    let is_known = match name {
-        "core.autocrlf" => ["true", "false", "input"].contains(&value.as_str()),
-        "core.eol" => ["lf", "crlf", "native"].contains(&value.as_str()),
-        "core.filemode" | "core.ignorecase" | "core.symlinks" => {
+    match name {
+        "core.autocrlf" if value == "input" => {}
+        "core.autocrlf" | "core.filemode" | "core.ignorecase" | "core.symlinks" => {
             return Some(format!("{name}={}", is_true(&value)));
         }
-        _ => false,
-    };
-    is_known.then(|| format!("{name}={value}"))
+        "core.eol" if ["lf", "crlf", "native"].contains(&value.as_str()) => {}
+        _ => return None,
+    }
+    Some(format!("{name}={value}"))
 }
 
 /// Whether git takes a value for true.
@@ -165,9 +175,24 @@ mod tests {
             worktree: Some("../a".into()),
             has_worktree_config: true,
             meanings: vec!["core.autocrlf=input".into(), "core.filemode=true".into()],
+            unread: vec!["include.path".into()],
             ..Settings::default()
         };
         assert_eq!(settings, wanted);
+    }
+
+    #[test]
+    fn a_conversion_has_every_value_that_git_takes() {
+        for (name, value, taken) in [
+            ("core.autocrlf", "INPUT", Some("core.autocrlf=input")),
+            ("core.autocrlf", "yes", Some("core.autocrlf=true")),
+            ("core.filemode", "off", Some("core.filemode=false")),
+            ("core.eol", "CRLF", Some("core.eol=crlf")),
+            ("core.eol", "both", None),
+            ("core.pager", "less", None),
+        ] {
+            assert_eq!(conversion(name, value).as_deref(), taken, "{name} {value}");
+        }
     }
 
     #[test]

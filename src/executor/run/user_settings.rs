@@ -36,11 +36,14 @@ impl UserSettings {
         let texts: Vec<&[u8]> = terminated(listed).collect();
         for scoped in texts.chunks_exact(2) {
             let (scope, entry) = (scoped[0], scoped[1]);
-            let at = memchr::memchr(b'\n', entry);
-            let Some(at) = at.filter(|_| scope != b"command") else {
+            if scope == b"command" {
                 continue;
+            }
+            let (name, value) = match memchr::memchr(b'\n', entry) {
+                Some(at) => (&entry[..at], &entry[at + 1..]),
+                // So git has it.
+                None => (entry, &b"true"[..]),
             };
-            let (name, value) = (&entry[..at], &entry[at + 1..]);
             match name {
                 b"core.excludesfile" => settings.excludes = file_named(value, home),
                 b"core.attributesfile" => settings.attributes = file_named(value, home),

@@ -248,6 +248,11 @@ impl Job<'_> {
             .warnings
             .extend(sentences.into_iter().flatten());
         self.warn(
+            "what the agent's index or commit has, and its working tree was told not to have, which \
+             is not part of the result",
+            &taken.absent,
+        );
+        self.warn(
             "what ignore files name and no commit has, which is not part of the result",
             &taken.ignored,
         );

@@ -55,6 +55,8 @@ pub struct FilesTaken {
     pub modules: Vec<(String, String)>,
     /// Files that a filter of the user's would have converted, each with the name of the filter.
     pub filtered: Vec<(String, String)>,
+    /// What the agent's index has and its working tree does not.
+    pub absent: Vec<String>,
     /// The index of the agent's could not be read.
     pub is_index_unread: bool,
 }
@@ -125,6 +127,7 @@ impl Git<'_> {
             },
             ignored: ignored(of.tree, left.as_ref().unwrap_or(&checkout), &others),
             modules: modules.collect(),
+            absent: intake.absent.iter().map(|path| name_of(path)).collect(),
             filtered: match converts {
                 true => self.filtered(of, &added)?,
                 false => Vec::new(),

@@ -28,6 +28,9 @@ pub struct Intake<'t> {
     pub touched: Vec<&'t [u8]>,
     /// Entries of the agent's index that are other than those of the checkout.
     pub staged: Vec<&'t IndexEntry>,
+    /// Paths whose files the agent has added or changed in its index alone: it marks them as not
+    /// meant to be there.
+    pub absent: Vec<&'t [u8]>,
 }
 
 impl<'t> Intake<'t> {
@@ -65,7 +68,12 @@ impl<'t> Intake<'t> {
                 if is_staged || old.is_none_or(|old| old.stat != file.stat) {
                     intake.touched.push(path);
                 }
-            } else if old.is_some() && !entry.is_skipped {
+            } else if entry.is_skipped {
+                let is_known = |old: &&&IndexEntry| old.object == entry.object;
+                intake
+                    .absent
+                    .extend(old.filter(is_known).is_none().then_some(path));
+            } else if old.is_some() {
                 intake.removed.push(path);
             }
         }
@@ -153,6 +161,7 @@ mod tests {
             modules: vec![(b"m", "2")],
             touched: vec![b"forced"],
             staged: vec![&left[1]],
+            absent: Vec::new(),
         };
         assert_eq!(intake, wanted);
         // Without an index of the agent's, what was tracked is.

@@ -36,6 +36,8 @@ pub struct WorkingTree {
     pub files: Vec<FoundFile>,
     /// What the paths of these take.
     path_bytes: usize,
+    /// How many git directories were taken out.
+    moved: usize,
     /// Where repositories were.
     pub repositories: Vec<String>,
     /// Where other working trees of this repository are, each with a slash at its end.
@@ -108,8 +110,8 @@ fn prepare_folder(
                 // Nobody moves a directory in which they may not write.
                 allow(&path, 0o700)?;
             }
-            let number = tree.repositories.len() + tree.copies.len();
-            fs::rename(&path, to.join(number.to_string()))?;
+            fs::rename(&path, to.join(tree.moved.to_string()))?;
+            tree.moved += 1;
             if !is_copy {
                 tree.repositories.push(name_of(inside));
             }

@@ -40,8 +40,9 @@ impl std::fmt::Debug for Git<'_> {
     }
 }
 
-/// What git directories of the executor's own leave open.
-const QUIET: [&str; 16] = [
+/// What git directories of the executor's own leave open. Results are compressed as git compresses
+/// what is added, which `git gc` does better later.
+const QUIET: [&str; 18] = [
     "-c",
     "core.hooksPath=/dev/null",
     "-c",
@@ -50,6 +51,8 @@ const QUIET: [&str; 16] = [
     "core.attributesFile=/dev/null",
     "-c",
     "core.excludesFile=/dev/null",
+    "-c",
+    "core.compression=1",
     "-c",
     "gc.auto=0",
     "-c",

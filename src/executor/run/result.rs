@@ -118,13 +118,20 @@ impl Git<'_> {
         fs::rename(&new, to).map_err(|error| error.to_string())
     }
 
-    /// Packs what a result has and its base does not have, into a file.
+    /// Packs what a result has and its base does not have, into a file. To look for what is alike
+    /// in its files would take longer than all else.
     pub fn pack(&self, git_dir: &Path, base: &str, head: &str, to: &Path) -> Result<(), String> {
         let wanted = to.with_extension("wanted");
         let said = |error: std::io::Error| error.to_string();
         fs::write(&wanted, format!("{head}\n^{base}\n")).map_err(said)?;
         let mut command = self.command(git_dir, git_dir);
-        command.args(["pack-objects", "--quiet", "--revs", "--stdout"]);
+        command.args([
+            "pack-objects",
+            "--quiet",
+            "--revs",
+            "--window=0",
+            "--stdout",
+        ]);
         command.stdin(File::open(&wanted).map_err(said)?);
         command.stdout(File::create(to).map_err(said)?);
         self.run(command).map(drop)

@@ -55,10 +55,12 @@ impl<'g> GateOutput<'g> {
     }
 
     /// Counts by a line that has ended. One that is longer than what is kept of it counts nothing:
-    /// the number of those that failed may be in the rest.
+    /// the number of those that failed may be in the rest, and so may the summary of which there
+    /// is to be one.
     fn count_line(&mut self) {
         let line = String::from_utf8_lossy(&self.line);
         match (self.counts, &mut self.tests) {
+            (Counts::Pattern(_), tests) if self.is_cut => *tests = Err(CountFault::LongLine),
             _ if self.is_cut => {}
             (Counts::Runner(runner), Ok(tests)) => runner.count_line(&line, tests),
             (Counts::Pattern(pattern), tests) => pattern.count_line(line.trim_end(), tests),

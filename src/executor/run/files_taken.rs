@@ -175,12 +175,11 @@ impl Git<'_> {
         if list.is_empty() {
             return Ok(());
         }
-        let path = of.git_dir.join("paths.listed");
-        let listed = fs::write(&path, list).and_then(|()| File::open(&path));
         let mut command = of.command(self, &["update-index", "-z"]);
         command.args(words);
-        command.stdin(listed.map_err(|error| format!("{}: {error}", path.display()))?);
-        let said = self.run_cut(command)?.stderr;
+        let said = self
+            .run_cut(self.on_list(command, of.git_dir, list)?)?
+            .stderr;
         // Git goes on without what it does not take, and says so.
         let said = String::from_utf8_lossy(&said);
         let refused = said
@@ -199,11 +198,8 @@ impl Git<'_> {
         if paths.is_empty() {
             return Ok(Vec::new());
         }
-        let list = of.git_dir.join("paths.listed");
-        let listed = fs::write(&list, terminated_list(paths)).and_then(|()| File::open(&list));
-        let mut command = of.command(self, &["check-attr", "-z", "--stdin", "filter"]);
-        command.stdin(listed.map_err(|error| format!("{}: {error}", list.display()))?);
-        let printed = self.run(command)?;
+        let command = of.command(self, &["check-attr", "-z", "--stdin", "filter"]);
+        let printed = self.run(self.on_list(command, of.git_dir, &terminated_list(paths))?)?;
         let texts: Vec<&[u8]> = terminated(&printed).collect();
         let named = texts.chunks_exact(3).map(|texts| (texts[0], texts[2]));
         let named =

@@ -6,6 +6,7 @@
 //! repository, and [`own_dir`](super::own_dir) that for the files of a task. What the agent may
 //! have put into the `.git` of its clone is never read again.
 
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -110,6 +111,20 @@ impl Git<'_> {
         command.env("GIT_DIR", git_dir);
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         command
+    }
+
+    /// A command with a list on its stdin. The list is a file of its git directory meanwhile, since
+    /// git answers before it has read all.
+    pub(super) fn on_list(
+        &self,
+        mut command: Command,
+        git_dir: &Path,
+        list: &[u8],
+    ) -> Result<Command, String> {
+        let path = git_dir.join("listed");
+        let listed = fs::write(&path, list).and_then(|()| File::open(&path));
+        command.stdin(listed.map_err(|error| format!("{}: {error}", path.display()))?);
+        Ok(command)
     }
 
     /// Runs a command of git and takes all that it prints.

@@ -88,21 +88,17 @@ impl Git<'_> {
         changes_in(&printed).ok_or_else(|| "git diff-tree listed other changes than counts".into())
     }
 
-    /// A command that tells something of objects, in their order. All are asked for at once, by a
-    /// list in a file.
+    /// A command that tells something of objects, in their order. All are asked for at once.
     pub(super) fn cat_file(
         &self,
         git_dir: &Path,
         what: &str,
         objects: &[&str],
     ) -> Result<Command, String> {
-        let list = git_dir.join("objects.asked");
         let lines = objects.join("\n") + "\n";
-        let listed = fs::write(&list, lines).and_then(|()| File::open(&list));
         let mut command = self.command(git_dir, git_dir);
         command.args(["cat-file", what]);
-        command.stdin(listed.map_err(|error| error.to_string())?);
-        Ok(command)
+        self.on_list(command, git_dir, lines.as_bytes())
     }
 
     /// Writes the difference between two commits into a file.

@@ -3,7 +3,7 @@
 //! moved, or committed as it is, stays as it is.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::{self, File};
+use std::fs;
 
 use crate::executor::run::files_taken::Intaking;
 use crate::executor::run::git::Git;
@@ -56,12 +56,9 @@ impl Git<'_> {
         if entries.is_empty() {
             return Ok(Vec::new());
         }
-        let path = of.git_dir.join("paths.listed");
         let list: Vec<Vec<u8>> = entries.iter().map(|entry| quoted(&entry.path)).collect();
-        let listed = fs::write(&path, list.concat()).and_then(|()| File::open(&path));
         let words = ["hash-object", "-w", "--no-filters", "--stdin-paths"];
-        let mut command = of.command(self, &words);
-        command.stdin(listed.map_err(|error| format!("{}: {error}", path.display()))?);
+        let command = self.on_list(of.command(self, &words), of.git_dir, &list.concat())?;
         let printed = self.run(command)?;
         let objects = String::from_utf8_lossy(&printed);
         let objects: Vec<String> = objects.lines().map(str::to_owned).collect();

@@ -477,7 +477,7 @@ pub const INDEX_BYTES_MAX: usize = 128 << 20;
 /// The longest step of the times that a file system keeps: that of FAT.
 pub const DISK_TIME_STEP_MS_MAX: u64 = 2_100;
 
-/// Branches, tags and stashes of an agent's clone that are looked at.
+/// Branches, tags and other refs of an agent's clone that are looked at.
 pub const AGENT_REFS_MAX: usize = 1 << 16;
 
 /// Symbolic links of a result's tree that are followed together, beside those that the task has

@@ -259,6 +259,57 @@ const CASES: &[Case] = &[
         warning: None,
     },
     Case {
+        name: "what was staged or committed with new ends of lines is taken",
+        repo: "printf 'a\\r\\n' > t; printf 'b\\r\\n' > u; git add .; git commit -qm crlf",
+        agent: "echo '* text=auto' > .gitattributes; git add --renormalize t; git add .gitattributes; \
+                git commit -qm t; git add --renormalize u",
+        changes: &["A .gitattributes", "M t", "M u"],
+        warning: None,
+    },
+    Case {
+        name: "a file with CR that was merged, or committed and moved, and then edited keeps CR",
+        repo: "printf 'a\\r\\n' > t; git add t; git commit -qm t; git checkout -qb o; \
+               printf 'o\\r\\n' > o.txt; git add o.txt; git commit -qm o; git checkout -q -; \
+               echo '* text=auto' > .gitattributes",
+        agent: "git merge -q o; printf 'm\\r\\n' >> o.txt; git mv t v; printf 'm\\r\\n' >> v; \
+                git cat-file blob HEAD:o.txt | grep -q . ",
+        changes: &["A o.txt", "D t", "A v"],
+        warning: None,
+    },
+    Case {
+        name: "a file that was converted without knowing what the agent's index had is named",
+        repo: "git config core.autocrlf input",
+        agent: "printf 'n\\r\\n' > n; git -c core.autocrlf=false add n; printf 'm\\r\\n' >> n",
+        changes: &["A n"],
+        warning: Some("the ends of their lines included: n"),
+    },
+    Case {
+        name: "a commit that is on no branch but the first is named",
+        repo: "git branch o",
+        agent: "echo c > c; git add c; git commit -qm c; git checkout -q o; echo u > u; \
+                git notes add -m n",
+        changes: &["A u"],
+        warning: Some("has what the working tree had and nothing else: refs/heads/main, \
+                       refs/notes/commits"),
+    },
+    Case {
+        name: "a file that a sparse index does not list is not removed",
+        repo: "mkdir s t u; echo a > s/a; echo b > t/b; echo b > u/b",
+        agent: "echo n >> t/b; echo n > t/n; git add -A; git commit -qm z; \
+                git sparse-checkout set --cone --sparse-index s; echo y > y",
+        changes: &["A y"],
+        warning: Some("was told not to have, which is not part of the result: t/b, t/n"),
+    },
+    Case {
+        name: "what a split index tracks is tracked",
+        repo: "echo ig > .gitignore; echo b > b",
+        agent: "echo i > ig; git add -f ig; git rm -q --cached a.txt; git commit -qm k; \
+                git update-index --split-index; git update-index --skip-worktree b; rm b; \
+                echo a > a.txt; echo a.txt >> .gitignore",
+        changes: &["M .gitignore", "D a.txt", "A ig"],
+        warning: Some("name and is not tracked, which is not part of the result: a.txt"),
+    },
+    Case {
         name: "a name of a secret is told",
         repo: "true",
         agent: "echo K=1 > .env; echo k > deploy.pem; echo e > .env.example",

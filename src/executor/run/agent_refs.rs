@@ -1,4 +1,4 @@
-//! What an agent has left on branches, tags and stashes of its clone, read as data. A result is
+//! What an agent has left on branches, tags, stashes and other refs of its clone, read as data. A result is
 //! made of the working tree, so that somebody may look in vain for what was committed elsewhere.
 
 use std::collections::{HashMap, HashSet};
@@ -60,16 +60,17 @@ fn packed_in(list: &[u8]) -> Refs {
 /// The refs that are files of their own.
 fn loose_in(git_dir: &Path) -> Refs {
     let mut refs = Refs::new();
-    let mut folders: Vec<PathBuf> = ["refs/heads", "refs/tags"]
-        .into_iter()
-        .map(|folder| git_dir.join(folder))
-        .filter(|folder| is_plain_dir(folder))
-        .collect();
-    let mut files = vec![git_dir.join("refs/stash")];
+    let top = git_dir.join("refs");
+    let mut folders: Vec<PathBuf> = is_plain_dir(&top).then_some(top).into_iter().collect();
+    let mut files = Vec::new();
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             match entry.file_type() {
-                Ok(kind) if kind.is_dir() => folders.push(entry.path()),
+                Ok(kind) if kind.is_dir() => {
+                    // A search marks commits that were there before.
+                    let is_search = entry.path() == git_dir.join("refs/bisect");
+                    folders.extend((!is_search).then(|| entry.path()));
+                }
                 Ok(kind) if kind.is_file() => files.push(entry.path()),
                 _ => {}
             }
@@ -121,6 +122,8 @@ mod tests {
         write("refs/heads/at-base", "00\n");
         write("refs/tags/moved", "cc\n");
         write("refs/stash", "dd\n");
+        write("refs/notes/commits", "ee\n");
+        write("refs/bisect/bad", "ff\n");
         write(
             "packed-refs",
             "# pack-refs with: sorted\n11 refs/heads/main\n^22\n33 refs/tags/v1\n",
@@ -131,6 +134,7 @@ mod tests {
             left,
             [
                 "refs/heads/x/wip",
+                "refs/notes/commits",
                 "refs/stash",
                 "refs/tags/moved",
                 "refs/tags/v1"

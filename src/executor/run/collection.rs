@@ -50,14 +50,15 @@ impl Job<'_> {
         if !workspace::is_plain_dir(&work) {
             return Err("the agent has put something else in the place of its clone".into());
         }
-        let refs = left_on_refs(&work.join(".git"), &self.refs, &self.task.base);
+        self.write_out_index(soon.max(stop.deadline));
+        let refs = left_on_refs(&work.join(".git"), &self.refs.packed, &self.task.base);
         let found = workspace::prepare_for_git(&work, &self.path("nested"), &is_cancelled)?;
         let repo = self.repo.take().ok_or("there is no repository")?;
         let collected = self.take_in(&git, &repo, &found);
         self.repo = Some(repo);
         self.tell_of_inner_repositories(&found);
         self.warn(
-            "branches, tags and stashes of the agent, of whose commits the result has what \
+            "branches, tags, stashes and other refs of the agent, of whose commits the result has what \
                    the working tree had and nothing else",
             &refs,
         );
@@ -253,7 +254,12 @@ impl Job<'_> {
             &taken.absent,
         );
         self.warn(
-            "what ignore files name and no commit has, which is not part of the result",
+            "files that the agent had committed or staged in another form, and that are in the \
+             result as your git would add them anew, the ends of their lines included",
+            &taken.unproven,
+        );
+        self.warn(
+            "what ignore files name and is not tracked, which is not part of the result",
             &taken.ignored,
         );
     }

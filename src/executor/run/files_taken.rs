@@ -57,6 +57,9 @@ pub struct FilesTaken {
     pub filtered: Vec<(String, String)>,
     /// What the agent's index has and its working tree does not.
     pub absent: Vec<String>,
+    /// Files that were converted by what they hold alone: what the agent's index has of them is not
+    /// known.
+    pub unproven: Vec<String>,
     /// The index of the agent's could not be read.
     pub is_index_unread: bool,
 }
@@ -128,6 +131,7 @@ impl Git<'_> {
             ignored: ignored(of.tree, left.as_ref().unwrap_or(&checkout), &others),
             modules: modules.collect(),
             absent: intake.absent.iter().map(|path| name_of(path)).collect(),
+            unproven: staged.unproven.iter().map(|path| name_of(path)).collect(),
             filtered: match converts {
                 true => self.filtered(of, &added)?,
                 false => Vec::new(),

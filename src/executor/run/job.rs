@@ -13,6 +13,7 @@ use crate::executor::run::claim::Claim;
 use crate::executor::run::disk::DiskWatch;
 use crate::executor::run::git::base_ref;
 use crate::executor::run::listing::listed;
+use crate::executor::run::own_dir::UserRefs;
 use crate::executor::run::program::{ProgramDirs, Role, lend, walled};
 use crate::executor::run::repo::Repo;
 use crate::executor::run::supervisor::{Ending, Program, ProgramEnd, SupervisedProgram};
@@ -70,7 +71,7 @@ pub(super) struct Job<'s> {
     /// What the agent did could not be collected.
     is_lost: bool,
     /// The user's branches and tags, as they were when the clone was made.
-    pub(super) refs: Vec<u8>,
+    pub(super) refs: UserRefs,
     /// Submodules in whose directories the agent has left something.
     pub(super) filled_modules: Vec<String>,
     /// What is removed when the end of the task has been told.
@@ -105,7 +106,7 @@ impl<'s> Job<'s> {
             },
             collect_limit: Duration::from_secs(deadline_s.clamp(TASK_COLLECT_S_MIN, GIT_TIMEOUT_S)),
             is_lost: false,
-            refs: Vec::new(),
+            refs: UserRefs::default(),
             filled_modules: Vec::new(),
             waste: Waste::of_task(&daemon.git.scratch, task.id),
             findings: Findings {
@@ -263,7 +264,7 @@ impl<'s> Job<'s> {
         Ok(())
     }
 
-    fn agent_dirs(&self) -> ProgramDirs {
+    pub(super) fn agent_dirs(&self) -> ProgramDirs {
         ProgramDirs {
             dir: self.path("work"),
             home: self.path("home"),

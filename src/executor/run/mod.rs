@@ -47,6 +47,7 @@ pub mod inspection;
 pub mod intake;
 pub mod job;
 pub mod junit;
+pub mod left_index;
 pub mod link_names;
 pub mod links;
 pub mod listing;

@@ -15,6 +15,7 @@ use crate::executor::run::result::name_of;
 use crate::executor::store::removal::remove_tree;
 use crate::executor::walls::standing::Walls;
 use crate::limits::{WORK_FILES_MAX, WORK_PATHS_BYTES_MAX};
+use crate::wire::writer::start_of;
 
 /// The index by which the files of an agent are taken in.
 pub(super) const INDEX: &str = "rocco-index";
@@ -24,6 +25,9 @@ pub(super) const RESULT_REF: &str = "refs/rocco/result";
 
 /// Who commits in a clone: an agent may do so for itself, which comes to the same.
 const USER: &str = "[user]\n\tname = rocco\n\temail = rocco@localhost\n";
+
+/// How many digits of a commit the name of a new branch has.
+const BRANCH_DIGITS: usize = 12;
 
 /// What git says of an object that is not there.
 const UNREADABLE: [&str; 2] = ["unable to read", "unable to parse"];
@@ -41,10 +45,42 @@ pub struct Lender {
     excludes: Vec<u8>,
     /// What attributes the user's git gives to files, beside those of `.gitattributes`.
     attributes: Vec<u8>,
-    /// The user's branches and tags, as git lists them in `packed-refs`.
-    refs: Vec<u8>,
+    refs: UserRefs,
     /// Whoever works with it sees its files as those of another user.
     hides_owner: bool,
+}
+
+/// The branches and tags of the user's repository, those of others included.
+#[derive(Debug, Default, Clone)]
+pub struct UserRefs {
+    /// As git lists them in `packed-refs`.
+    pub packed: Vec<u8>,
+    /// The line of that list which is the branch that the user has checked out.
+    checked_out: Option<Vec<u8>>,
+}
+
+impl UserRefs {
+    /// Reads a list of which each line begins with a star for what is checked out, or a space.
+    fn of(list: &[u8]) -> Self {
+        let mut refs = Self {
+            packed: b"# pack-refs with: sorted \n".to_vec(),
+            checked_out: None,
+        };
+        for line in list.split_inclusive(|byte| *byte == b'\n') {
+            let (star, line) = line.split_at(1);
+            if star == b"*" {
+                refs.checked_out = Some(line.trim_ascii_end().to_owned());
+            }
+            refs.packed.extend(line);
+        }
+        refs
+    }
+
+    /// The branch that is checked out, if it stands at a commit.
+    fn branch_at(&self, commit: &str) -> Option<&[u8]> {
+        let line = self.checked_out.as_deref()?;
+        line.strip_prefix(commit.as_bytes())?.strip_prefix(b" ")
+    }
 }
 
 /// Settings that say what git takes for granted.
@@ -68,9 +104,9 @@ impl Lender {
     }
 
     /// Shows these branches and tags, which are the user's.
-    pub fn with_refs(self, refs: &[u8]) -> Self {
+    pub fn with_refs(self, refs: &UserRefs) -> Self {
         Self {
-            refs: refs.to_owned(),
+            refs: refs.clone(),
             ..self
         }
     }
@@ -115,7 +151,7 @@ impl Lender {
         for (name, text) in [
             ("info/exclude", &self.excludes),
             ("info/attributes", &self.attributes),
-            ("packed-refs", &self.refs),
+            ("packed-refs", &self.refs.packed),
         ] {
             if !text.is_empty() {
                 fs::write(git_dir.join(name), text)?;
@@ -123,6 +159,20 @@ impl Lender {
         }
         fs::write(git_dir.join("config"), config)?;
         fs::write(git_dir.join("HEAD"), format!("{head}\n"))
+    }
+
+    /// Has the HEAD of a clone be a branch, so that what is committed there is on one: that which
+    /// the user has checked out, where it stands at this commit, or else a new one.
+    fn attach(&self, git_dir: &Path, commit: &str) -> io::Result<()> {
+        let branch = match self.refs.branch_at(commit) {
+            Some(branch) => branch.to_owned(),
+            None => {
+                let branch = format!("refs/heads/rocco-{}", start_of(commit, BRANCH_DIGITS));
+                fs::write(git_dir.join(&branch), format!("{commit}\n"))?;
+                branch.into_bytes()
+            }
+        };
+        fs::write(git_dir.join("HEAD"), [b"ref: ", &branch[..], b"\n"].concat())
     }
 
     fn config(&self, is_bare: bool) -> String {
@@ -161,20 +211,19 @@ impl Git<'_> {
                 self.user.attributes(),
                 own("info/attributes").map_err(said)?,
             ),
-            refs: Vec::new(),
+            refs: UserRefs::default(),
             hides_owner: false,
         })
     }
 
-    /// The branches and tags of the user's repository, those of others included, as a list that git
-    /// reads.
-    pub fn refs_of(&self, repo: &Repo) -> Result<Vec<u8>, String> {
+    /// The branches and tags of the user's repository.
+    pub fn refs_of(&self, repo: &Repo) -> Result<UserRefs, String> {
         let stand_in = self.stand_in(repo)?;
         let mut command = stand_in.command(self);
-        command.args(["for-each-ref", "--format=%(objectname) %(refname)"]);
+        let format = "--format=%(HEAD)%(objectname) %(refname)";
+        command.args(["for-each-ref", format]);
         command.args(["refs/heads", "refs/remotes", "refs/tags"]);
-        let listed = self.run(command)?;
-        Ok([&b"# pack-refs with: sorted \n"[..], &listed].concat())
+        Ok(UserRefs::of(&self.run(command)?))
     }
 
     /// Makes a clone that shares the objects of a repository and nothing else, at a commit. Whoever
@@ -214,8 +263,11 @@ impl Git<'_> {
                  {WORK_PATHS_BYTES_MAX} bytes, which is more than is worked with"
             )
         })?;
-        let missing = index.iter().find(|entry| !entry.has_file());
-        missing.map_or(Ok(()), |entry| Err(lacks(&name_of(&entry.path))))
+        if let Some(entry) = index.iter().find(|entry| !entry.has_file()) {
+            return Err(lacks(&name_of(&entry.path)));
+        }
+        let attached = lender.attach(&git_dir, base);
+        attached.map_err(|error| format!("{}: {error}", git_dir.display()))
     }
 
     /// Makes a git directory without files that shares the objects of a repository.

@@ -15,13 +15,16 @@ use crate::executor::run::intake::{FoundFile, Intake};
 pub struct Staged<'t> {
     /// The entries. Their objects are there.
     pub entries: Vec<&'t IndexEntry>,
-    /// Paths of those whose files are nothing else: git would not look at them again.
+    /// Paths of those whose files git would not look at again.
     pub settled: HashSet<&'t [u8]>,
+    /// Paths of which the agent's index holds what nobody else has, where that may matter.
+    pub unproven: Vec<&'t [u8]>,
 }
 
 impl Git<'_> {
-    /// Finds out what of the agent's index is so: its objects are those of the checkout, or what
-    /// their files hold now. No object of the agent's is read.
+    /// Finds out what of the agent's index is so: its objects are those of the checkout or of the
+    /// user's repository, or what their files make now, as they are or with the ends of their lines
+    /// made anew (`git add --renormalize`). No object of the agent's is read.
     pub(super) fn staged<'t>(
         &self,
         of: Intaking<'_>,
@@ -35,29 +38,65 @@ impl Git<'_> {
             let found = fs::symlink_metadata(of.path(&entry.path));
             found.is_ok_and(|found| found.is_file())
         };
-        let hashed: Vec<&IndexEntry> = intake.staged.iter().filter(is_file).copied().collect();
-        let objects = self.hashed(of, &hashed)?;
+        let entries: Vec<&IndexEntry> = intake.staged.iter().filter(is_file).copied().collect();
+        let plain = self.hashed(of, &entries, &["--no-filters"])?;
+        let converted = self.hashed(of, &entries, &[])?;
+        let made = plain.iter().zip(&converted);
+        let is_held = |entry: &IndexEntry, (plain, converted): (&String, &String)| {
+            entry.object == *plain || entry.object == *converted
+        };
+        let held: Vec<bool> = entries
+            .iter()
+            .zip(made.clone())
+            .map(|(entry, made)| is_held(entry, made))
+            .collect();
+        let others = entries.iter().zip(&held);
+        let others = others.filter(|(entry, held)| !**held && !known.contains(&entry.object[..]));
+        let others: Vec<&str> = others.map(|(entry, _)| &entry.object[..]).collect();
+        let lent = self.present(of, &others)?;
         let mut staged = Staged::default();
-        for (entry, object) in hashed.into_iter().zip(&objects) {
-            let is_clean = files.get(&entry.path[..]).map(|file| file.stat) == Some(entry.stat);
-            let is_held = *object == entry.object;
-            if is_held || known.contains(&entry.object[..]) {
+        for ((entry, is_held), (plain, converted)) in entries.into_iter().zip(held).zip(made) {
+            let found = files.get(&entry.path[..]).map(|file| file.stat);
+            let is_clean = found == Some(entry.stat);
+            let is_lent =
+                known.contains(&entry.object[..]) || lent.contains(&entry.object[..]);
+            if is_held || is_lent {
                 staged.entries.push(entry);
-            }
-            if is_held && is_clean {
-                staged.settled.insert(&entry.path);
+                staged
+                    .settled
+                    .extend((is_held && is_clean).then_some(&entry.path[..]));
+            } else if is_clean || plain != converted {
+                staged.unproven.push(&entry.path);
             }
         }
         Ok(staged)
     }
 
-    /// Takes files in as they are, and tells the objects that hold them.
-    fn hashed(&self, of: Intaking<'_>, entries: &[&IndexEntry]) -> Result<Vec<String>, String> {
+    /// Which of these objects the user's repository has.
+    fn present(&self, of: Intaking<'_>, objects: &[&str]) -> Result<HashSet<String>, String> {
+        if objects.is_empty() {
+            return Ok(HashSet::new());
+        }
+        let command = self.cat_file(of.git_dir, "--batch-check", objects)?;
+        let printed = self.run(command)?;
+        let lines = String::from_utf8_lossy(&printed);
+        let lines = lines.lines().filter_map(|line| line.split_once(' '));
+        let blobs = lines.filter(|(_, what)| what.starts_with("blob "));
+        Ok(blobs.map(|(object, _)| object.to_owned()).collect())
+    }
+
+    /// Takes files in, and tells the objects that hold them.
+    fn hashed(
+        &self,
+        of: Intaking<'_>,
+        entries: &[&IndexEntry],
+        more: &[&str],
+    ) -> Result<Vec<String>, String> {
         if entries.is_empty() {
             return Ok(Vec::new());
         }
         let list: Vec<Vec<u8>> = entries.iter().map(|entry| quoted(&entry.path)).collect();
-        let words = ["hash-object", "-w", "--no-filters", "--stdin-paths"];
+        let words = [&["hash-object", "-w", "--stdin-paths"], more].concat();
         let command = self.on_list(of.command(self, &words), of.git_dir, &list.concat())?;
         let printed = self.run(command)?;
         let objects = String::from_utf8_lossy(&printed);

@@ -179,8 +179,8 @@ impl Findings {
             return failed(code, what);
         }
         if self.changes.is_empty() && !claim.no_change_needed {
-            let what = "the agent ended without changing anything and did not say that nothing \
-                        needs to be changed";
+            let what = "the files that the agent left are those that it was given, and the agent \
+                        did not say that nothing needs to be changed";
             return failed("no_changes", what.into());
         }
         if self.strict_scope && !self.out_of_scope.is_empty() {

@@ -516,3 +516,26 @@ fn a_result_of_many_long_names_is_listed_as_far_as_there_is_room() {
     let more = format!("{} more files were changed", 20_000 - files);
     assert!(record["warnings"].to_string().contains(&more), "{more}");
 }
+
+/// A store that the repository borrows from through a link was there, and git within the walls did
+/// not find it by its name.
+#[test]
+fn objects_that_are_borrowed_through_a_link_are_there_for_the_agent() {
+    let bench = Bench::new("borrowed");
+    let folder = bench.path("");
+    std::os::unix::fs::symlink("real", folder.join("link")).expect("a link");
+    let words = format!(
+        "mkdir real; git clone -q --bare {} real/o; git clone -q --shared link/o lent; \
+         echo $PWD/link/o/objects > lent/.git/objects/info/alternates",
+        bench.repo.display()
+    );
+    shell(&folder, &words);
+    let repo = folder.join("lent");
+    for walls in ["auto", "landlock"] {
+        let mut executor = bench.child(&["--sandbox", walls]);
+        let words = "git log --oneline 2> said && test ! -s said && echo l > log; rm said";
+        let record = executor.done(task(&new_id(), &repo, &goal(words)));
+        assert_eq!(changes(&record), ["A log"], "{walls}: {record}");
+        executor.close();
+    }
+}

@@ -19,11 +19,13 @@ pub enum StoreRefused {
     Unusable(String),
 }
 
-/// The stores that one borrows from, and those that these borrow from. A store that is not there is
-/// none, and none is looked into that may not be used.
+/// The stores that one borrows from, and those that these borrow from: each by its real path, and
+/// then those that a link leads to by the paths that git knows them by. A store that is not there
+/// is none, and none is looked into that may not be used.
 pub fn borrowed(own: &Path, may_use: impl Fn(&Path) -> bool) -> Result<Vec<PathBuf>, StoreRefused> {
     let unusable = |what: String| StoreRefused::Unusable(format!("objects/info/alternates {what}"));
     let mut stores = vec![own.to_owned()];
+    let mut names = Vec::new();
     let mut next = 0;
     while let Some(store) = stores.get(next).cloned() {
         next += 1;
@@ -42,15 +44,18 @@ pub fn borrowed(own: &Path, may_use: impl Fn(&Path) -> bool) -> Result<Vec<PathB
             if !may_use(&real) {
                 return Err(StoreRefused::NotAllowed(named));
             }
+            if named != real && !names.contains(&named) {
+                names.push(named);
+            }
             if !stores.contains(&real) {
                 stores.push(real);
             }
         }
-        if stores.len() > STORES_MAX {
+        if stores.len().max(names.len()) > STORES_MAX {
             return Err(unusable(format!("leads to more than {STORES_MAX} stores")));
         }
     }
-    Ok(stores.split_off(1))
+    Ok(stores.into_iter().skip(1).chain(names).collect())
 }
 
 /// A path without `..`, which git takes away before it looks at the disk.
@@ -89,9 +94,13 @@ mod tests {
         let own = store("clone/.git/objects", &format!("{}\n", first.display()));
         let stores = |own: &Path, may_use: &dyn Fn(&Path) -> bool| borrowed(own, may_use);
         let found = stores(&own, &|_| true).expect("stores");
-        assert_eq!(found, [first, second.clone()]);
+        assert_eq!(found, [first.clone(), second.clone()]);
         let refused = stores(&own, &|store| store != second);
         assert!(matches!(refused, Err(StoreRefused::NotAllowed(store)) if store == second));
+        std::os::unix::fs::symlink(&second, root.join("link")).expect("a link");
+        let other = store("other/.git/objects", "../../../link\n");
+        let found = stores(&other, &|_| true).expect("stores");
+        assert_eq!(found, [second.clone(), own, first, root.join("link")]);
         assert!(stores(Path::new("/no/such/clone"), &|_| true).is_ok_and(|found| found.is_empty()));
     }
 

@@ -19,6 +19,7 @@ use super::run::job;
 use super::run::process::{self, EndSignals};
 use super::run::user_settings::UserSettings;
 use super::run::verdict::{Findings, Verdict};
+use super::run::watchman;
 use super::run::workspace;
 
 use super::schedule::queue::{Queue, StopReason, TaskEntry};
@@ -516,7 +517,8 @@ impl Daemon {
         let is_any_closing = |queue: &mut Queue| queue.under_way().any(|entry| entry.is_closing);
         let mut queue = wait_for(&self.changed, locked(&self.queue), limit, is_any_closing);
         self.policy.cgroups.iter().for_each(Cgroups::kill_all);
-        process::kill_descendants(limit, false);
+        // A clone has its watchman until the clone is safe: this process may be killed meanwhile.
+        process::kill_descendants_but(&watchman::all(), limit, false);
         let running: Vec<Arc<Task>> = queue
             .under_way()
             .filter(|entry| !entry.is_closing)
@@ -531,6 +533,7 @@ impl Daemon {
                 last = self.set_state(&mut queue, task.id, TaskState::Ended(outcome));
             }
         }
+        process::kill_descendants(limit, false);
         let limit = Duration::from_millis(TASK_WRITE_WAIT_MS);
         last.into_iter()
             .for_each(|line| self.journal.states().wait_at_most(line, limit));

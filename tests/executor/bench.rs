@@ -7,6 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -311,6 +312,13 @@ impl Executor {
     pub fn kill(&mut self) {
         self.child.kill().unwrap();
         end_of(&mut self.child);
+    }
+
+    /// Has it end, and kills it so long after that.
+    pub fn terminate_and_kill(&mut self, after: Duration) {
+        signal(self.child.id(), libc::SIGTERM);
+        std::thread::sleep(after);
+        self.kill();
     }
 
     pub fn terminate(&mut self) {

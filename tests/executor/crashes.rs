@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::Write as _;
+use std::time::Duration;
 
 use serde_json::json;
 
@@ -96,6 +97,33 @@ fn the_clone_of_an_executor_that_was_killed_is_disarmed_at_once() {
         (is_armed() == [false; 3]).then_some(())
     });
     assert!(work.join("bare/HEAD.disarmed").exists());
+}
+
+/// An executor that was about to end had ended its watchmen before it made the clones safe, and was
+/// killed in between.
+#[test]
+fn the_clone_of_an_executor_that_was_killed_while_it_ended_is_disarmed() {
+    const FILES: usize = 3_000;
+    let bench = Bench::new("crash-ending");
+    for after_ms in [1, 2, 3, 4, 6, 8, 12] {
+        let mut executor = bench.child(&[]);
+        let pids = format!("agent.{after_ms}.pids");
+        let goal = format!(
+            "sh git config core.fsmonitor false; mkdir many; cd many; \
+             touch $(seq {FILES}); git init -q inner\n\
+             sleep 3600 {}",
+            bench.show(&pids)
+        );
+        let id = executor.start(&bench.repo, &goal);
+        let agents = bench.pids(&pids, 1);
+        executor.terminate_and_kill(Duration::from_millis(after_ms));
+        wait_for_end(&agents);
+        let work = bench.task_dir(&id).join("work");
+        wait_for("a clone that is disarmed", || {
+            let mut dirs = [".git", "many/inner/.git"].iter();
+            (!dirs.any(|dir| work.join(dir).join("config").exists())).then_some(())
+        });
+    }
 }
 
 /// The system forgot how each child of the executor had ended, and the executor hung at its start.

@@ -289,8 +289,10 @@ const CASES: &[Case] = &[
         agent: "echo c > c; git add c; git commit -qm c; git checkout -q o; echo u > u; \
                 git notes add -m n",
         changes: &["A u"],
-        warning: Some("has what the working tree had and nothing else: refs/heads/main, \
-                       refs/notes/commits"),
+        warning: Some(
+            "has what the working tree had and nothing else: refs/heads/main, \
+                       refs/notes/commits",
+        ),
     },
     Case {
         name: "a file that a sparse index does not list is not removed",

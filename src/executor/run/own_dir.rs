@@ -172,7 +172,10 @@ impl Lender {
                 branch.into_bytes()
             }
         };
-        fs::write(git_dir.join("HEAD"), [b"ref: ", &branch[..], b"\n"].concat())
+        fs::write(
+            git_dir.join("HEAD"),
+            [b"ref: ", &branch[..], b"\n"].concat(),
+        )
     }
 
     fn config(&self, is_bare: bool) -> String {

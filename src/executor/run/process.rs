@@ -208,10 +208,16 @@ pub fn descendants() -> Vec<u32> {
 /// Kills all that descends from this process, until nothing is left or the time is up. Tells how
 /// many there were at first.
 pub fn kill_descendants(limit: Duration, reaping: bool) -> usize {
+    kill_descendants_but(&[], limit, reaping)
+}
+
+/// The same, but for some.
+pub fn kill_descendants_but(spared: &[u32], limit: Duration, reaping: bool) -> usize {
     let started = Instant::now();
     let mut first = None;
     loop {
-        let found = descendants();
+        let mut found = descendants();
+        found.retain(|pid| !spared.contains(pid));
         let first = *first.get_or_insert(found.len());
         if reaping {
             while reap(false).is_some() {}

@@ -58,8 +58,7 @@ impl Git<'_> {
         for ((entry, is_held), (plain, converted)) in entries.into_iter().zip(held).zip(made) {
             let found = files.get(&entry.path[..]).map(|file| file.stat);
             let is_clean = found == Some(entry.stat);
-            let is_lent =
-                known.contains(&entry.object[..]) || lent.contains(&entry.object[..]);
+            let is_lent = known.contains(&entry.object[..]) || lent.contains(&entry.object[..]);
             if is_held || is_lent {
                 staged.entries.push(entry);
                 staged

@@ -8,6 +8,7 @@
 use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
+use std::sync::{Mutex, MutexGuard};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -16,6 +17,20 @@ use crate::limits::{TASK_SETTLE_MS, TASK_SWEEP_MS};
 
 /// The word by which the executor starts its own program as a watchman.
 pub const COMMAND: &str = "executor-watchman";
+
+/// Those that are on watch. The end of the executor ends them last.
+static ON_WATCH: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+
+fn on_watch() -> MutexGuard<'static, Vec<u32>> {
+    ON_WATCH
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// The processes of those that are on watch.
+pub fn all() -> Vec<u32> {
+    on_watch().clone()
+}
 
 /// The order by which a watchman leaves without having done anything.
 const DISMISSED: u8 = b'D';
@@ -42,6 +57,7 @@ impl Watchman {
         // What ends the executor with its group or its terminal does not end this.
         process::in_own_session(&mut command);
         let mut process = process::spawn(&mut command)?;
+        on_watch().push(process.id());
         let orders = process.stdin.take();
         Ok(Self { process, orders })
     }
@@ -57,6 +73,7 @@ impl Watchman {
 
 impl Drop for Watchman {
     fn drop(&mut self) {
+        on_watch().retain(|pid| *pid != self.process.id());
         let is_dismissed = self.orders.take().is_none();
         if is_dismissed {
             let _ = process::wait(&mut self.process);

@@ -1,5 +1,6 @@
-//! What an agent has left on branches, tags, stashes and other refs of its clone, read as data. A result is
-//! made of the working tree, so that somebody may look in vain for what was committed elsewhere.
+//! What an agent has left on branches, tags, stashes and other refs of its clone, read as data. A
+//! result is made of the working tree, so that somebody may look in vain for what was committed
+//! elsewhere.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;

@@ -14,7 +14,7 @@ use crate::executor::run::git::Git;
 use crate::executor::run::inspection::{ResultPlace, ResultTree};
 use crate::executor::run::listing::{listed, shown};
 use crate::executor::run::repo::Repo;
-use crate::executor::run::result::{FileChange, diffstat, name_of};
+use crate::executor::run::result::{FileChange, diffstat, name_of, text_of};
 use crate::executor::run::secret_names::looks_secret;
 use crate::executor::run::workspace::WorkingTree;
 use crate::executor::schedule::task::Task;
@@ -375,7 +375,7 @@ fn name_by_links(
 fn bytes_of(changes: &[FileChange], found: &WorkingTree) -> u64 {
     let changed: HashSet<&str> = changes.iter().map(|change| &change.path[..]).collect();
     let files = found.files.iter();
-    let files = files.filter(|file| changed.contains(&name_of(&file.path)[..]));
+    let files = files.filter(|file| changed.contains(&text_of(&file.path)[..]));
     files.fold(0, |sum, file| sum.saturating_add(file.bytes))
 }
 

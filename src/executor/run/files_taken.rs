@@ -1,7 +1,7 @@
 //! Takes the files of an agent into a git directory of the executor's own, and says what was left
 //! out of it and what looks wrong.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fmt;
 use std::fs::{self, File};
@@ -11,7 +11,7 @@ use std::process::Command;
 
 use crate::executor::run::git::Git;
 use crate::executor::run::index_file::{IndexEntry, MODULE, entries_of};
-use crate::executor::run::intake::{Intake, left_out};
+use crate::executor::run::intake::{FoundFile, Intake, left_out};
 use crate::executor::run::own_dir::{INDEX, Lender, RESULT_REF};
 use crate::executor::run::result::{name_of, terminated};
 use crate::executor::run::staged::Staged;
@@ -103,8 +103,7 @@ impl Git<'_> {
         let left = left.flatten();
         let is_dir = |path: &[u8]| is_plain_dir(&of.path(path));
         let intake = Intake::new(&checkout, left.as_deref(), &of.tree.files, is_dir);
-        let bytes_before = lengths(&checkout);
-        of.bound(&intake, &[], &bytes_before)?;
+        of.bound(&intake, &[], &checkout)?;
         fs::rename(of.index, of.git_dir.join(INDEX)).map_err(|error| error.to_string())?;
         let converts = lender.converts() || has_attributes_files(of.tree);
         let staged = match converts {
@@ -114,21 +113,27 @@ impl Git<'_> {
         let told = entries_told(&intake, &staged, of.object_bytes);
         self.update_index(of, &["--index-info"], &told)?;
         let others = self.others(of, &intake)?;
-        of.bound(&intake, &others, &bytes_before)?;
-        let added: Vec<&[u8]> = intake.touched.iter().chain(&others).copied().collect();
+        of.bound(&intake, &others, &checkout)?;
+        let added = intake.touched.iter().chain(&others);
+        let added: Vec<&[u8]> = added.map(|file| &file.path[..]).collect();
         let open = added.iter().filter(|path| !staged.settled.contains(*path));
         let open: Vec<&[u8]> = open.copied().collect();
         self.update_index(of, &ADD, &terminated_list(&open))?;
         let is_as_it_was =
             added.is_empty() && intake.removed.is_empty() && intake.modules.is_empty();
         let modules = intake.modules.iter();
-        let modules = modules.map(|(path, object)| (name_of(path), (*object).to_owned()));
+        let modules = modules.map(|(path, object)| (name_of(path), object.to_string()));
         Ok(FilesTaken {
             tree: match is_as_it_was {
                 true => None,
                 false => Some(self.text(of.command(self, &["write-tree"]), &[])?),
             },
-            ignored: ignored(of.tree, left.as_ref().unwrap_or(&checkout), &others),
+            ignored: ignored(
+                of.tree,
+                left.as_ref().unwrap_or(&checkout),
+                &intake,
+                &others,
+            ),
             modules: modules.collect(),
             absent: intake.absent.iter().map(|path| name_of(path)).collect(),
             unproven: staged.unproven.iter().map(|path| name_of(path)).collect(),
@@ -141,7 +146,14 @@ impl Git<'_> {
     }
 
     /// The files that nobody tracks and no ignore file names.
-    fn others<'i>(&self, of: Intaking<'i>, intake: &Intake<'_>) -> Result<Vec<&'i [u8]>, NotTaken> {
+    fn others<'t>(
+        &self,
+        of: Intaking<'_>,
+        intake: &Intake<'t>,
+    ) -> Result<Vec<&'t FoundFile>, NotTaken> {
+        if intake.untracked.is_empty() {
+            return Ok(Vec::new());
+        }
         let words = ["ls-files", "-z", "--others", "--exclude-standard"];
         let listed = self.run_cut(of.command(self, &words))?;
         if listed.is_cut {
@@ -151,9 +163,8 @@ impl Git<'_> {
             )));
         }
         let listed: HashSet<&[u8]> = terminated(&listed.stdout).collect();
-        let tracked: HashSet<&[u8]> = intake.touched.iter().copied().collect();
-        let found = of.tree.files.iter().map(|file| &file.path[..]);
-        let others = found.filter(|path| listed.contains(path) && !tracked.contains(path));
+        let untracked = intake.untracked.iter().copied();
+        let others = untracked.filter(|file| listed.contains(&file.path[..]));
         Ok(others.collect())
     }
 
@@ -235,21 +246,16 @@ impl Intaking<'_> {
     fn bound(
         &self,
         intake: &Intake<'_>,
-        others: &[&[u8]],
-        bytes_before: &HashMap<&[u8], u32>,
+        others: &[&FoundFile],
+        checkout: &[IndexEntry],
     ) -> Result<(), NotTaken> {
-        let taken: HashSet<&[u8]> = intake.touched.iter().chain(others).copied().collect();
-        let taken = self
-            .tree
-            .files
-            .iter()
-            .filter(|file| taken.contains(&file.path[..]));
         let removed = intake.removed.iter();
         let (mut files, mut bytes) = (removed.len(), 0_u64);
         let mut path_bytes = removed.map(|path| path.len()).sum::<usize>();
-        for file in taken {
-            let before = bytes_before.get(&file.path[..]);
-            if before.is_none_or(|before| u64::from(*before) != file.bytes) {
+        for file in intake.touched.iter().chain(others) {
+            let before = checkout.binary_search_by(|entry| entry.path.cmp(&file.path));
+            let before = before.map(|at| u64::from(checkout[at].stat.bytes()));
+            if before != Ok(file.bytes) {
                 files += 1;
                 bytes = bytes.saturating_add(file.bytes);
                 path_bytes += file.path.len();
@@ -292,27 +298,25 @@ fn has_attributes_files(tree: &WorkingTree) -> bool {
     files.any(|file| file.path.ends_with(b".gitattributes"))
 }
 
-/// How long the files of an index were, in 32 bits.
-fn lengths(entries: &[IndexEntry]) -> HashMap<&[u8], u32> {
-    let lengths = entries
-        .iter()
-        .map(|entry| (&entry.path[..], entry.stat.bytes()));
-    lengths.collect()
-}
-
 /// What was found and is not taken, since ignore files name it. What lies in the directory of a
 /// submodule is told as that.
-fn ignored(tree: &WorkingTree, tracked: &[IndexEntry], others: &[&[u8]]) -> Vec<String> {
+fn ignored(
+    tree: &WorkingTree,
+    tracked: &[IndexEntry],
+    intake: &Intake<'_>,
+    others: &[&FoundFile],
+) -> Vec<String> {
     let modules = tracked.iter().filter(|entry| entry.mode == MODULE);
     let modules: HashSet<&[u8]> = modules.map(|entry| &entry.path[..]).collect();
     let in_module = |path: &[u8]| {
         let mut dirs = memchr::memchr_iter(b'/', path).map(|at| &path[..at]);
         !modules.is_empty() && dirs.any(|dir| modules.contains(dir))
     };
-    let tracked = tracked.iter().map(|entry| &entry.path[..]);
-    let taken: HashSet<&[u8]> = tracked.chain(others.iter().copied()).collect();
-    let left_out = left_out(&tree.files, |path| taken.contains(path) || in_module(path));
-    left_out.into_iter().map(name_of).collect()
+    let others: HashSet<&[u8]> = others.iter().map(|file| &file.path[..]).collect();
+    let untracked = intake.untracked.iter().map(|file| &file.path[..]);
+    let left = untracked.filter(|path| !others.contains(path) && !in_module(path));
+    let names = left_out(&tree.files, &left.collect::<Vec<_>>());
+    names.into_iter().map(name_of).collect()
 }
 
 /// The entries of an index that is a plain file. None if there is none that can be read.
@@ -326,18 +330,18 @@ pub(super) fn index_at(path: &Path, object_bytes: usize) -> Option<Vec<IndexEntr
 /// agent has staged.
 fn entries_told(intake: &Intake<'_>, staged: &Staged<'_>, object_bytes: usize) -> Vec<u8> {
     let nothing = "0".repeat(2 * object_bytes);
-    let gone = intake.removed.iter().map(|path| (*path, 0, &nothing[..]));
+    let gone = intake.removed.iter();
+    let gone = gone.map(|path| line_told(path, 0, &nothing));
     let modules = intake.modules.iter();
-    let modules = modules.map(|(path, object)| (*path, MODULE, *object));
+    let modules = modules.map(|(path, object)| line_told(path, MODULE, object));
     let staged = staged.entries.iter();
-    let staged = staged.map(|entry| (&entry.path[..], entry.mode, &entry.object[..]));
-    let lines = gone
-        .chain(modules)
-        .chain(staged)
-        .map(|(path, mode, object)| {
-            [format!("{mode:o} {object}\t").as_bytes(), path, b"\0"].concat()
-        });
+    let staged = staged.map(|entry| line_told(&entry.path, entry.mode, &entry.object));
+    let lines = gone.chain(modules).chain(staged);
     lines.collect::<Vec<_>>().concat()
+}
+
+fn line_told(path: &[u8], mode: u32, object: &dyn fmt::Display) -> Vec<u8> {
+    [format!("{mode:o} {object}\t").as_bytes(), path, b"\0"].concat()
 }
 
 fn terminated_list(paths: &[&[u8]]) -> Vec<u8> {

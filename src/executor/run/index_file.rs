@@ -5,6 +5,7 @@
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
 
+use crate::executor::run::object_name::ObjectName;
 use crate::limits::{WORK_FILES_MAX, WORK_PATHS_BYTES_MAX};
 
 /// What the system says of a file, as far as an index keeps it. A change of the file, or of its
@@ -56,8 +57,8 @@ pub struct IndexEntry {
     pub stat: FileStat,
     /// What it is, as git has it.
     pub mode: u32,
-    /// The object, in hexadecimal digits.
-    pub object: String,
+    /// The object that it stands for.
+    pub object: ObjectName,
     /// Its file is not meant to be there, as in a sparse working tree.
     pub is_skipped: bool,
 }
@@ -75,9 +76,9 @@ pub const MODULE: u32 = 0o160_000;
 /// What is in front of the object of an entry, in bytes.
 const STAT_BYTES: usize = 40;
 
-/// The entries of an index, of which each object takes so many bytes. None for what is not an
-/// index, or keeps entries elsewhere, or directories in their place, or has more of them than
-/// anybody works with: in the fourth version a few bytes stand for a long path.
+/// The entries of an index, of which each object takes so many bytes, in the order of their paths.
+/// None for what is not an index, or keeps entries elsewhere, or directories in their place, or has
+/// more of them than anybody works with: in the fourth version a few bytes stand for a long path.
 pub fn entries_of(index: &[u8], object_bytes: usize) -> Option<Vec<IndexEntry>> {
     let mut rest = index.strip_prefix(b"DIRC")?;
     let version = number(&mut rest)?;
@@ -91,6 +92,9 @@ pub fn entries_of(index: &[u8], object_bytes: usize) -> Option<Vec<IndexEntry>> 
         let before = entries.last().map_or(&[][..], |entry| &entry.path);
         let entry = entry_of(&mut rest, version, object_bytes, before)?;
         path_bytes += entry.path.len();
+        if before > &entry.path[..] {
+            return None;
+        }
         if entries.len() == WORK_FILES_MAX || path_bytes > WORK_PATHS_BYTES_MAX {
             return None;
         }
@@ -148,7 +152,7 @@ fn entry_of(
             bytes,
         },
         mode,
-        object: object.iter().map(|byte| format!("{byte:02x}")).collect(),
+        object: ObjectName::of(object)?,
         is_skipped: more & 0x4000 != 0,
     })
 }
@@ -239,7 +243,7 @@ mod tests {
                     let found = fs::symlink_metadata(&path).expect("a file");
                     assert_eq!(entry.stat, FileStat::of(&found));
                     assert_eq!(entry.mode, 0o100_644);
-                    assert_eq!(entry.object.len(), 2 * object_bytes);
+                    assert_eq!(entry.object.to_string().len(), 2 * object_bytes);
                     assert_eq!(entry.is_skipped, entry.path == b"seven77");
                 }
                 for end in 0..index.len() {

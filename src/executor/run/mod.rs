@@ -52,6 +52,7 @@ pub mod link_names;
 pub mod links;
 pub mod listing;
 pub mod make_targets;
+pub mod object_name;
 pub mod object_stores;
 pub mod own_dir;
 pub mod path_pattern;

@@ -1,5 +1,6 @@
 //! What a result changes, and its way into the user's repository.
 
+use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::Path;
@@ -262,6 +263,14 @@ pub(super) fn terminated(texts: &[u8]) -> impl Iterator<Item = &[u8]> {
 /// The name of a file as text. A byte that is no part of UTF-8 is marked, so that two names never
 /// have the same text: what compares texts compares bytes.
 pub fn name_of(bytes: &[u8]) -> String {
+    text_of(bytes).into_owned()
+}
+
+/// The same, which is the name itself where all of it is UTF-8.
+pub fn text_of(bytes: &[u8]) -> Cow<'_, str> {
+    if let Ok(name) = std::str::from_utf8(bytes) {
+        return Cow::Borrowed(name);
+    }
     let mut name = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
         name.push_str(chunk.valid());
@@ -270,7 +279,7 @@ pub fn name_of(bytes: &[u8]) -> String {
             name.push_str(&format!("{byte:02x}"));
         }
     }
-    name
+    Cow::Owned(name)
 }
 
 /// From how many objects on they stay in a pack, as git has it for what it fetches.

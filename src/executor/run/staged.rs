@@ -2,13 +2,14 @@
 //! be believed. Git converts what it adds by what its index has of it: a file with CR that was
 //! moved, or committed as it is, stays as it is.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::fs;
 
 use crate::executor::run::files_taken::Intaking;
 use crate::executor::run::git::Git;
 use crate::executor::run::index_file::IndexEntry;
-use crate::executor::run::intake::{FoundFile, Intake};
+use crate::executor::run::intake::Intake;
+use crate::executor::run::object_name::ObjectName;
 
 /// Entries that become part of the index of the result.
 #[derive(Debug, Default)]
@@ -31,18 +32,19 @@ impl Git<'_> {
         intake: &Intake<'t>,
         checkout: &[IndexEntry],
     ) -> Result<Staged<'t>, String> {
-        let known: HashSet<&str> = checkout.iter().map(|entry| &entry.object[..]).collect();
-        let files = of.tree.files.iter();
-        let files: HashMap<&[u8], &FoundFile> = files.map(|file| (&file.path[..], file)).collect();
         let is_file = |entry: &&&IndexEntry| {
             let found = fs::symlink_metadata(of.path(&entry.path));
             found.is_ok_and(|found| found.is_file())
         };
         let entries: Vec<&IndexEntry> = intake.staged.iter().filter(is_file).copied().collect();
+        if entries.is_empty() {
+            return Ok(Staged::default());
+        }
+        let known: HashSet<ObjectName> = checkout.iter().map(|entry| entry.object).collect();
         let plain = self.hashed(of, &entries, &["--no-filters"])?;
         let converted = self.hashed(of, &entries, &[])?;
         let made = plain.iter().zip(&converted);
-        let is_held = |entry: &IndexEntry, (plain, converted): (&String, &String)| {
+        let is_held = |entry: &IndexEntry, (plain, converted): (&ObjectName, &ObjectName)| {
             entry.object == *plain || entry.object == *converted
         };
         let held: Vec<bool> = entries
@@ -51,14 +53,14 @@ impl Git<'_> {
             .map(|(entry, made)| is_held(entry, made))
             .collect();
         let others = entries.iter().zip(&held);
-        let others = others.filter(|(entry, held)| !**held && !known.contains(&entry.object[..]));
-        let others: Vec<&str> = others.map(|(entry, _)| &entry.object[..]).collect();
+        let others = others.filter(|(entry, held)| !**held && !known.contains(&entry.object));
+        let others: Vec<String> = others.map(|(entry, _)| entry.object.to_string()).collect();
         let lent = self.present(of, &others)?;
         let mut staged = Staged::default();
         for ((entry, is_held), (plain, converted)) in entries.into_iter().zip(held).zip(made) {
-            let found = files.get(&entry.path[..]).map(|file| file.stat);
+            let found = of.tree.file(&entry.path).map(|file| file.stat);
             let is_clean = found == Some(entry.stat);
-            let is_lent = known.contains(&entry.object[..]) || lent.contains(&entry.object[..]);
+            let is_lent = known.contains(&entry.object) || lent.contains(&entry.object);
             if is_held || is_lent {
                 staged.entries.push(entry);
                 staged
@@ -72,16 +74,18 @@ impl Git<'_> {
     }
 
     /// Which of these objects the user's repository has.
-    fn present(&self, of: Intaking<'_>, objects: &[&str]) -> Result<HashSet<String>, String> {
+    fn present(&self, of: Intaking<'_>, objects: &[String]) -> Result<HashSet<ObjectName>, String> {
         if objects.is_empty() {
             return Ok(HashSet::new());
         }
-        let command = self.cat_file(of.git_dir, "--batch-check", objects)?;
+        let objects: Vec<&str> = objects.iter().map(String::as_str).collect();
+        let command = self.cat_file(of.git_dir, "--batch-check", &objects)?;
         let printed = self.run(command)?;
         let lines = String::from_utf8_lossy(&printed);
         let lines = lines.lines().filter_map(|line| line.split_once(' '));
         let blobs = lines.filter(|(_, what)| what.starts_with("blob "));
-        Ok(blobs.map(|(object, _)| object.to_owned()).collect())
+        let names = blobs.filter_map(|(object, _)| ObjectName::of_digits(object));
+        Ok(names.collect())
     }
 
     /// Takes files in, and tells the objects that hold them.
@@ -90,7 +94,7 @@ impl Git<'_> {
         of: Intaking<'_>,
         entries: &[&IndexEntry],
         more: &[&str],
-    ) -> Result<Vec<String>, String> {
+    ) -> Result<Vec<ObjectName>, String> {
         if entries.is_empty() {
             return Ok(Vec::new());
         }
@@ -99,7 +103,7 @@ impl Git<'_> {
         let command = self.on_list(of.command(self, &words), of.git_dir, &list.concat())?;
         let printed = self.run(command)?;
         let objects = String::from_utf8_lossy(&printed);
-        let objects: Vec<String> = objects.lines().map(str::to_owned).collect();
+        let objects: Vec<ObjectName> = objects.lines().filter_map(ObjectName::of_digits).collect();
         match objects.len() == entries.len() {
             true => Ok(objects),
             false => Err("git hash-object did not tell of each file".into()),

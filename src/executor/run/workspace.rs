@@ -32,7 +32,8 @@ const DISK_TIME_LOOK: Duration = Duration::from_micros(500);
 /// What stands in a working tree.
 #[derive(Debug, Default)]
 pub struct WorkingTree {
-    /// Its files and links, but for those of repositories that are copies of this one.
+    /// Its files and links, but for those of repositories that are copies of this one, in the order
+    /// of their paths.
     pub files: Vec<FoundFile>,
     /// What the paths of these take.
     path_bytes: usize,
@@ -58,6 +59,12 @@ impl WorkingTree {
         self.files.push(file);
         Ok(())
     }
+
+    /// The file at a path, when all are there.
+    pub fn file(&self, path: &[u8]) -> Option<&FoundFile> {
+        let at = self.files.binary_search_by(|file| file.path[..].cmp(path));
+        at.ok().map(|at| &self.files[at])
+    }
 }
 
 /// Readies a working tree for git, which takes its files for what they are: repositories that lie
@@ -82,6 +89,8 @@ pub fn prepare_for_git(
             format!("{:?}: {error}", start_of(&inside, PATH_SHOWN_BYTES_MAX))
         })?;
     }
+    tree.files
+        .sort_unstable_by(|one, other| one.path.cmp(&other.path));
     Ok(tree)
 }
 

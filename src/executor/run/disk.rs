@@ -2,13 +2,15 @@
 //!
 //! The directory of the task is measured in steps of some milliseconds, one a tick, and the file
 //! system is asked at each tick. Whatever a program hides from the measurement, such as a file
-//! without a name, it cannot hide from the file system.
+//! without a name, it cannot hide from the file system. What the agent has left is measured once,
+//! where the programs after it cannot change it.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::executor::schedule::queue::StopReason;
 use crate::executor::store::measurement::{Closed, Measurement};
+use crate::executor::store::state_dir::WORK;
 use crate::limits::{TASK_DISK_REST_MS, TASK_DISK_STEP_MS, TASK_TICK_MS};
 
 /// Bounds on the disk, in bytes.
@@ -45,23 +47,30 @@ fn lacks_files(all: u64, free: u64) -> bool {
     all > 0 && free < all / 100
 }
 
+/// What programs of an agent write, in the directory of the task, and what was moved out of that.
+const OF_AGENT: [&str; 4] = [WORK, "home", "tmp", "nested"];
+
 /// The watch over one task while one of its programs runs.
 #[derive(Debug)]
 pub struct DiskWatch {
     dir: PathBuf,
     bounds: DiskBounds,
+    /// What the agent has left takes so much, and is not measured. None if it is to be measured.
+    left_bytes: Option<u64>,
     measurement: Measurement,
     begun: Instant,
     next: Instant,
 }
 
 impl DiskWatch {
-    /// Watches a directory from a time on.
-    pub fn new(dir: &Path, bounds: DiskBounds, now: Instant) -> Self {
+    /// Watches a directory from a time on. What the agent has left takes `left_bytes`, if that is
+    /// known, and the program that is watched cannot change it.
+    pub fn new(dir: &Path, bounds: DiskBounds, left_bytes: Option<u64>, now: Instant) -> Self {
         Self {
             dir: dir.to_owned(),
             bounds,
-            measurement: Measurement::of(dir, Closed::Skipped),
+            left_bytes,
+            measurement: measurement_of(dir, left_bytes.is_some()),
             begun: now,
             next: now,
         }
@@ -104,9 +113,17 @@ impl DiskWatch {
         self.is_exceeded().then_some(StopReason::Disk)
     }
 
+    /// What the agent has left takes, by the measurement that has come to its end.
+    pub fn left_bytes(&self) -> u64 {
+        self.left_bytes.unwrap_or_else(|| {
+            let others = measurement_of(&self.dir, true).finish();
+            self.measurement.bytes().saturating_sub(others)
+        })
+    }
+
     fn begin(&mut self, at: Instant) {
         self.begun = at;
-        self.measurement = Measurement::of(&self.dir, Closed::Skipped);
+        self.measurement = measurement_of(&self.dir, self.left_bytes.is_some());
     }
 
     fn step(&mut self, now: Instant) -> bool {
@@ -115,7 +132,17 @@ impl DiskWatch {
     }
 
     fn is_exceeded(&self) -> bool {
-        self.measurement.bytes() > self.bounds.task_bytes_max
+        let bytes = self.measurement.bytes();
+        bytes.saturating_add(self.left_bytes.unwrap_or(0)) > self.bounds.task_bytes_max
+    }
+}
+
+/// Begins to measure the directory of a task, with what the agent has left or without.
+fn measurement_of(dir: &Path, without_left: bool) -> Measurement {
+    let measurement = Measurement::of(dir, Closed::Skipped);
+    match without_left {
+        true => measurement.without(&OF_AGENT),
+        false => measurement,
     }
 }
 
@@ -136,7 +163,7 @@ mod tests {
                 task_bytes_max,
                 free_bytes_min,
             };
-            DiskWatch::new(folder.path(), bounds, Instant::now())
+            DiskWatch::new(folder.path(), bounds, None, Instant::now())
         };
         let now = Instant::now() + Duration::from_secs(1);
         assert_eq!(watch(2 * MIB, 0).look(now), None);
@@ -169,8 +196,40 @@ mod tests {
             task_bytes_max: MIB,
             free_bytes_min: 0,
         };
-        let mut watch = DiskWatch::new(folder.path(), bounds, Instant::now());
+        let mut watch = DiskWatch::new(folder.path(), bounds, None, Instant::now());
         assert_eq!(watch.look_at_the_end(|| true), Some(StopReason::Disk));
+    }
+
+    /// Each gate had all of the agent's files measured again.
+    #[test]
+    fn what_the_agent_has_left_is_measured_once_and_counts_ever_after() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let write = |place: &str, bytes: u64| {
+            let path = folder.path().join(place);
+            fs::create_dir_all(path.parent().expect("above")).expect("a directory");
+            fs::write(path, vec![1; usize::try_from(bytes).expect("few")]).expect("a file");
+        };
+        let watch = |left_bytes| {
+            let bounds = DiskBounds {
+                task_bytes_max: 4 * MIB,
+                free_bytes_min: 0,
+            };
+            DiskWatch::new(folder.path(), bounds, left_bytes, Instant::now())
+        };
+        write("work/file", MIB);
+        write("home/file", MIB);
+        write("log", MIB / 2);
+        let mut agent = watch(None);
+        assert_eq!(agent.look_at_the_end(|| true), None);
+        let left_bytes = agent.left_bytes();
+        assert!((2 * MIB..5 * MIB / 2).contains(&left_bytes), "{left_bytes}");
+        write("work/more", 4 * MIB);
+        write("gate/check/work", MIB);
+        assert_eq!(watch(Some(left_bytes)).look_at_the_end(|| true), None);
+        write("gate/tmp/file", MIB);
+        let mut gate = watch(Some(left_bytes));
+        assert_eq!(gate.look_at_the_end(|| true), Some(StopReason::Disk));
+        assert_eq!(gate.left_bytes(), left_bytes);
     }
 
     #[test]
@@ -181,7 +240,7 @@ mod tests {
             free_bytes_min: 0,
         };
         let mut now = Instant::now();
-        let mut watch = DiskWatch::new(folder.path(), bounds, now);
+        let mut watch = DiskWatch::new(folder.path(), bounds, None, now);
         assert_eq!(watch.look(now), None);
         fs::write(folder.path().join("file"), vec![1; 2 << 20]).expect("a file");
         let mut looks = 0;

@@ -2,8 +2,7 @@
 //! tracks, and how their files stood when it was written. No git reads an index that an agent has
 //! left. No I/O.
 
-use std::fs::Metadata;
-use std::os::unix::fs::MetadataExt as _;
+use rustix::fs::Stat;
 
 use crate::executor::run::object_name::ObjectName;
 use crate::limits::{WORK_FILES_MAX, WORK_PATHS_BYTES_MAX};
@@ -22,7 +21,7 @@ pub struct FileStat {
 
 impl FileStat {
     /// What the system says now. An index has the lower halves of all numbers.
-    pub fn of(found: &Metadata) -> Self {
+    pub fn of(found: &Stat) -> Self {
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
@@ -30,10 +29,10 @@ impl FileStat {
         )]
         let low = |number: i64| number as u32;
         Self {
-            changed: (low(found.ctime()), low(found.ctime_nsec())),
-            written: (low(found.mtime()), low(found.mtime_nsec())),
-            inode: low(found.ino().cast_signed()),
-            bytes: low(found.size().cast_signed()),
+            changed: (low(found.st_ctime), low(found.st_ctime_nsec.cast_signed())),
+            written: (low(found.st_mtime), low(found.st_mtime_nsec.cast_signed())),
+            inode: low(found.st_ino.cast_signed()),
+            bytes: low(found.st_size),
         }
     }
 
@@ -240,7 +239,7 @@ mod tests {
                 assert_eq!(paths, names.map(str::as_bytes), "{format} {version}");
                 for entry in &entries {
                     let path = top.join(str::from_utf8(&entry.path).expect("a name"));
-                    let found = fs::symlink_metadata(&path).expect("a file");
+                    let found = rustix::fs::lstat(&path).expect("a file");
                     assert_eq!(entry.stat, FileStat::of(&found));
                     assert_eq!(entry.mode, 0o100_644);
                     assert_eq!(entry.object.to_string().len(), 2 * object_bytes);

@@ -74,6 +74,8 @@ pub(super) struct Job<'s> {
     pub(super) refs: UserRefs,
     /// Submodules in whose directories the agent has left something.
     pub(super) filled_modules: Vec<String>,
+    /// What the agent has left on the disk takes. None while a program may change it.
+    pub(super) left_bytes: Option<u64>,
     /// What is removed when the end of the task has been told.
     waste: Waste,
     pub(super) findings: Findings,
@@ -108,6 +110,7 @@ impl<'s> Job<'s> {
             is_lost: false,
             refs: UserRefs::default(),
             filled_modules: Vec::new(),
+            left_bytes: None,
             waste: Waste::of_task(&daemon.git.scratch, task.id),
             findings: Findings {
                 base: task.base.clone(),
@@ -345,7 +348,7 @@ impl<'s> Job<'s> {
 
     /// Runs a program to its end, or to that of its time.
     pub(super) fn accompany(
-        &self,
+        &mut self,
         program: &Program,
         phase: &str,
         deadline: Instant,
@@ -365,7 +368,7 @@ impl<'s> Job<'s> {
             return Ok(guarded.discard(reason));
         }
         let disk_bounds = self.daemon.policy.config.disk_bounds;
-        let mut disk = DiskWatch::new(&self.dir, disk_bounds, Instant::now());
+        let mut disk = DiskWatch::new(&self.dir, disk_bounds, self.left_bytes, Instant::now());
         let heard_at = std::cell::Cell::new(Instant::now());
         let mut ended = guarded.accompany(
             |chunk| {
@@ -389,6 +392,9 @@ impl<'s> Job<'s> {
         if ended.stopped.is_none() {
             let is_wanted = || self.daemon.stop_of(id).is_none() && Instant::now() < deadline;
             ended.stopped = disk.look_at_the_end(is_wanted);
+            // Without walls, every program may change all files of the task.
+            let is_kept = self.daemon.policy.walls != Walls::Neither;
+            self.left_bytes = is_kept.then(|| disk.left_bytes());
         }
         Ok(ended)
     }

@@ -27,7 +27,7 @@ impl Job<'_> {
     /// Has git write out an index that is not read as data. It does so as a program of the task,
     /// within the walls, since it reads what the agent has configured. Where it cannot, the index
     /// stays unread.
-    pub(super) fn write_out_index(&self, until: Instant) {
+    pub(super) fn write_out_index(&mut self, until: Instant) {
         let git_dir = self.path("work").join(".git");
         let index = git_dir.join("index");
         let is_there = is_plain_dir(&git_dir) && index.is_file();
@@ -47,6 +47,7 @@ impl Job<'_> {
         );
         let said = self.path("index.log");
         if let Ok(mut log) = TaskLog::create(said.clone(), TASK_LOG_BYTES_MAX) {
+            self.left_bytes = None;
             // Whether git has done it shows in the index.
             let _ = self.accompany(&program, "collect", until, None, &mut log, |_| {});
             let _ = std::fs::remove_file(said);

@@ -15,9 +15,12 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, SeekFrom, Stat};
 
 use crate::executor::store::removal;
 
-/// Names that are read at once. The names behind a directory are read again after it, so that a
-/// large buffer would cost more than it saves.
+/// The names that are read at once.
 const NAMES_BYTES: usize = 4 << 10;
+
+/// The same on the way back from an inner directory: others often follow it, and what is read
+/// behind one of them is read again after it.
+const NAMES_AGAIN_BYTES: usize = 512;
 
 /// The unit of `st_blocks` (inode(7)).
 const BLOCK_BYTES: u64 = 512;
@@ -37,6 +40,8 @@ pub struct Measurement {
     device: u64,
     bytes: u64,
     closed: Closed,
+    /// Names at the top that do not count.
+    without: &'static [&'static str],
 }
 
 /// A directory above the one that is being looked through.
@@ -77,6 +82,15 @@ impl Measurement {
             device: found.as_ref().map_or(0, |found| found.st_dev),
             bytes: found.as_ref().map_or(0, bytes_of),
             closed,
+            without: &[],
+        }
+    }
+
+    /// Leaves out what has one of these names at the top.
+    pub fn without(self, names: &'static [&'static str]) -> Self {
+        Self {
+            without: names,
+            ..self
         }
     }
 
@@ -100,12 +114,23 @@ impl Measurement {
         self.dir.is_none()
     }
 
+    /// Goes on to the end.
+    pub fn finish(mut self) -> u64 {
+        let far = std::time::Duration::from_secs(1);
+        while !self.advance(Instant::now() + far) {}
+        self.bytes
+    }
+
     fn look_through(&mut self, dir: &OwnedFd, until: Instant) -> Look {
         if rustix::fs::seek(dir, SeekFrom::Start(self.position)).is_err() {
             return Look::End;
         }
         let mut buffer = [MaybeUninit::uninit(); NAMES_BYTES];
-        let mut entries = RawDir::new(dir, &mut buffer);
+        let names_bytes = match self.position {
+            0 => NAMES_BYTES,
+            _ => NAMES_AGAIN_BYTES,
+        };
+        let mut entries = RawDir::new(dir, &mut buffer[..names_bytes]);
         while let Some(Ok(entry)) = entries.next() {
             self.position = entry.next_entry_cookie();
             if let Some(inner) = self.count(dir, entry.file_name()) {
@@ -122,6 +147,10 @@ impl Measurement {
     /// looked through.
     fn count(&mut self, dir: &OwnedFd, name: &CStr) -> Option<OwnedFd> {
         if matches!(name.to_bytes(), b"." | b"..") {
+            return None;
+        }
+        let is_called = |known: &&str| known.as_bytes() == name.to_bytes();
+        if self.above.is_empty() && self.without.iter().any(is_called) {
             return None;
         }
         let found = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
@@ -153,10 +182,7 @@ impl Measurement {
 
 /// What a directory and all below it take, after the end of whoever works in it.
 pub fn bytes_on_disk(path: &Path) -> u64 {
-    let mut measurement = Measurement::of(path, Closed::Opened);
-    let far = std::time::Duration::from_secs(1);
-    while !measurement.advance(Instant::now() + far) {}
-    measurement.bytes()
+    Measurement::of(path, Closed::Opened).finish()
 }
 
 fn open(

@@ -12,6 +12,7 @@ use crate::executor::run::agent_refs::left_on_refs;
 use crate::executor::run::files_taken::{FilesTaken, Intaking, NotTaken, too_large, too_many};
 use crate::executor::run::git::Git;
 use crate::executor::run::inspection::{ResultPlace, ResultTree};
+use crate::executor::run::left_index::LeftIndex;
 use crate::executor::run::listing::{listed, shown};
 use crate::executor::run::repo::Repo;
 use crate::executor::run::result::{FileChange, diffstat, name_of, text_of};
@@ -50,11 +51,11 @@ impl Job<'_> {
         if !workspace::is_plain_dir(&work) {
             return Err("the agent has put something else in the place of its clone".into());
         }
-        self.write_out_index(soon.max(stop.deadline));
+        let left = self.left_index(soon.max(stop.deadline));
         let refs = left_on_refs(&work.join(".git"), &self.refs.packed, &self.task.base);
         let found = workspace::prepare_for_git(&work, &self.path("nested"), &is_cancelled)?;
         let repo = self.repo.take().ok_or("there is no repository")?;
-        let collected = self.take_in(&git, &repo, &found);
+        let collected = self.take_in(&git, &repo, &found, &left);
         self.repo = Some(repo);
         self.tell_of_inner_repositories(&found);
         self.warn(
@@ -137,10 +138,16 @@ impl Job<'_> {
     }
 
     /// Makes a commit of the files, finds out what it changes, and delivers it last.
-    fn take_in(&mut self, git: &Git<'_>, repo: &Repo, found: &WorkingTree) -> Result<(), String> {
+    fn take_in(
+        &mut self,
+        git: &Git<'_>,
+        repo: &Repo,
+        found: &WorkingTree,
+        left: &LeftIndex,
+    ) -> Result<(), String> {
         let task = Arc::clone(&self.task);
         let (base, own) = (&task.base, &self.path("git"));
-        let taken = self.take_files(git, repo, found)?;
+        let taken = self.take_files(git, repo, found, left)?;
         let mut changes = match &taken.tree {
             Some(tree) => git.changes(own, base, tree)?,
             None => Vec::new(),
@@ -188,6 +195,7 @@ impl Job<'_> {
         git: &Git<'_>,
         repo: &Repo,
         found: &WorkingTree,
+        left: &LeftIndex,
     ) -> Result<FilesTaken, String> {
         let own = self.path("git");
         let lender = git.lender_of(repo)?;
@@ -197,6 +205,7 @@ impl Job<'_> {
             Intaking {
                 work: &self.path("work"),
                 tree: found,
+                left,
                 git_dir: &own,
                 index: &self.path(CHECKOUT_INDEX),
                 object_bytes: self.task.base.len() / 2,

@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::executor::run::git::Git;
-use crate::executor::run::index_file::{IndexEntry, MODULE, entries_of};
+use crate::executor::run::index_file::{IndexEntry, MODULE};
 use crate::executor::run::intake::{FoundFile, Intake, left_out};
-use crate::executor::run::own_dir::{INDEX, Lender, RESULT_REF};
+use crate::executor::run::left_index::LeftIndex;
+use crate::executor::run::own_dir::{INDEX, Lender, RESULT_REF, index_at};
 use crate::executor::run::result::{name_of, terminated};
 use crate::executor::run::staged::Staged;
 use crate::executor::run::workspace::{WorkingTree, is_plain_dir};
-use crate::executor::store::plain_file::read_plain;
-use crate::limits::{GIT_OUTPUT_BYTES_MAX, INDEX_BYTES_MAX, RESULT_PATHS_BYTES_MAX};
+use crate::limits::{GIT_OUTPUT_BYTES_MAX, RESULT_PATHS_BYTES_MAX};
 
 /// What stands in the place of a file that LFS keeps elsewhere (its specification, 1).
 const LFS_POINTER: &[u8] = b"version https://git-lfs.github.com/spec/";
@@ -34,6 +34,8 @@ pub struct Intaking<'i> {
     pub tree: &'i WorkingTree,
     /// The git directory of the executor's own.
     pub git_dir: &'i Path,
+    /// The index that the agent has left there.
+    pub left: &'i LeftIndex,
     /// The index of the checkout, which becomes that of the result.
     pub index: &'i Path,
     /// How many bytes an object's name takes.
@@ -96,13 +98,9 @@ impl Git<'_> {
     pub fn take_files(&self, of: Intaking<'_>, lender: &Lender) -> Result<FilesTaken, NotTaken> {
         let checkout = index_at(of.index, of.object_bytes);
         let checkout = checkout.ok_or_else(|| "the index of the checkout is lost".to_owned())?;
-        let left_at = of.work.join(".git/index");
-        let has_left = is_plain_dir(&of.work.join(".git")) && left_at.exists();
-        let left = has_left.then(|| index_at(&left_at, of.object_bytes));
-        let is_index_unread = matches!(left, Some(None));
-        let left = left.flatten();
+        let left = of.left.entries();
         let is_dir = |path: &[u8]| is_plain_dir(&of.path(path));
-        let intake = Intake::new(&checkout, left.as_deref(), &of.tree.files, is_dir);
+        let intake = Intake::new(&checkout, left, &of.tree.files, is_dir);
         of.bound(&intake, &[], &checkout)?;
         fs::rename(of.index, of.git_dir.join(INDEX)).map_err(|error| error.to_string())?;
         let converts = lender.converts() || has_attributes_files(of.tree);
@@ -128,12 +126,7 @@ impl Git<'_> {
                 true => None,
                 false => Some(self.text(of.command(self, &["write-tree"]), &[])?),
             },
-            ignored: ignored(
-                of.tree,
-                left.as_ref().unwrap_or(&checkout),
-                &intake,
-                &others,
-            ),
+            ignored: ignored(of.tree, left.unwrap_or(&checkout), &intake, &others),
             modules: modules.collect(),
             absent: intake.absent.iter().map(|path| name_of(path)).collect(),
             unproven: staged.unproven.iter().map(|path| name_of(path)).collect(),
@@ -141,7 +134,7 @@ impl Git<'_> {
                 true => self.filtered(of, &added)?,
                 false => Vec::new(),
             },
-            is_index_unread,
+            is_index_unread: *of.left == LeftIndex::Unread,
         })
     }
 
@@ -317,13 +310,6 @@ fn ignored(
     let left = untracked.filter(|path| !others.contains(path) && !in_module(path));
     let names = left_out(&tree.files, &left.collect::<Vec<_>>());
     names.into_iter().map(name_of).collect()
-}
-
-/// The entries of an index that is a plain file. None if there is none that can be read.
-pub(super) fn index_at(path: &Path, object_bytes: usize) -> Option<Vec<IndexEntry>> {
-    let is_link = fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
-    let index = (!is_link).then(|| read_plain(path, INDEX_BYTES_MAX));
-    entries_of(&index?.ok()??, object_bytes)
 }
 
 /// What `git update-index --index-info` is told of what is gone, of submodules, and of what the

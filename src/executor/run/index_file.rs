@@ -72,6 +72,9 @@ impl IndexEntry {
 /// How git calls what stands for a submodule.
 pub const MODULE: u32 = 0o160_000;
 
+/// How git calls a symbolic link.
+pub const LINK: u32 = 0o120_000;
+
 /// What is in front of the object of an entry, in bytes.
 const STAT_BYTES: usize = 40;
 
@@ -85,7 +88,9 @@ pub fn entries_of(index: &[u8], object_bytes: usize) -> Option<Vec<IndexEntry>> 
     if !(2..=4).contains(&version) {
         return None;
     }
-    let mut entries: Vec<IndexEntry> = Vec::new();
+    let entries_max = rest.len() / (STAT_BYTES + object_bytes);
+    let mut entries: Vec<IndexEntry> =
+        Vec::with_capacity((count as usize).min(entries_max).min(WORK_FILES_MAX));
     let mut path_bytes = 0;
     for _ in 0..count {
         let before = entries.last().map_or(&[][..], |entry| &entry.path);

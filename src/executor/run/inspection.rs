@@ -7,13 +7,13 @@ use std::path::Path;
 
 use crate::executor::run::git::Git;
 use crate::executor::run::git_dirs::GitDirs;
+use crate::executor::run::index_file::{LINK, MODULE};
 use crate::executor::run::link_names::LinkNames;
 use crate::executor::run::links::{FollowedLink, Links, Way, dirs_above};
 use crate::executor::run::listing::shown;
 use crate::executor::run::make_targets::{MakeTargets, is_makefile};
-use crate::executor::run::result::{
-    FileChange, LINK_MODE, MODULE_MODE, TreeEntry, blob, name_of, terminated,
-};
+use crate::executor::run::own_dir::{INDEX, index_at};
+use crate::executor::run::result::{FileChange, LINK_MODE, TreeEntry, blob, name_of, text_of};
 use crate::executor::run::run_when_opened::{effect_of, holds_attributes, opener};
 use crate::executor::run::scope;
 use crate::limits::RESULT_LINKS_MAX;
@@ -210,7 +210,7 @@ impl Git<'_> {
             ..ResultTree::default()
         };
         let changed = tree.links.len();
-        let makefiles = self.list_tree(result, &mut tree)?;
+        let makefiles = list_tree(result, &mut tree)?;
         let objects: Vec<&str> = makefiles
             .iter()
             .map(|(_, object)| object.as_str())
@@ -226,64 +226,6 @@ impl Git<'_> {
         self.read_targets(result.git_dir, were_there.collect())?;
         self.read_targets(result.git_dir, new.iter_mut().collect())?;
         Ok(tree)
-    }
-
-    /// Goes through the files of a result: adds the links that the task has not changed, and the
-    /// directories that git takes for repositories. Tells the paths and the objects of makefiles,
-    /// if the task has added something.
-    fn list_tree(
-        &self,
-        result: ResultPlace<'_>,
-        tree: &mut ResultTree,
-    ) -> Result<Vec<(String, String)>, String> {
-        let mut command = self.command(result.git_dir, result.git_dir);
-        command.args(["ls-tree", "-r", "-z", "--full-tree", result.head]);
-        let output = self.run_cut(command)?;
-        tree.is_cut = output.is_cut;
-        let changes = result.changes.iter();
-        let changed: HashSet<&str> = changes.map(|change| change.path.as_str()).collect();
-        let mut new_dirs = NewDirs::of(result.changes);
-        let adds = result.changes.iter().any(|change| change.status == "A");
-        let mut makefiles = Vec::new();
-        let mut git_dirs = GitDirs::default();
-        for entry in terminated(&output.stdout) {
-            let Some((words, path)) = memchr::memchr(b'\t', entry).map(|at| entry.split_at(at))
-            else {
-                continue;
-            };
-            git_dirs.see(&path[1..]);
-            let words = String::from_utf8_lossy(words);
-            let mut words = words.split(' ');
-            let mode = words.next();
-            let object = words.nth(1).unwrap_or_default();
-            let path = name_of(&path[1..]);
-            if changed.contains(path.as_str()) {
-                tree.modules
-                    .extend((mode == Some(MODULE_MODE)).then_some(path));
-                continue;
-            }
-            new_dirs.see_old(&path);
-            match mode {
-                Some(MODULE_MODE) => tree.modules.push(path),
-                Some(LINK_MODE) => {
-                    if is_makefile(&path) {
-                        tree.made.add(&path, Some(b""));
-                    }
-                    tree.links.push(TreeLink::new(path, object, false));
-                }
-                _ if adds && is_makefile(&path) => makefiles.push((path, object.to_owned())),
-                _ => {}
-            }
-        }
-        tree.new_dirs = new_dirs.0.into_iter().map(str::to_owned).collect();
-        tree.repositories = git_dirs.found();
-        if output.is_cut {
-            tree.made.miss_some();
-            tree.repositories.extend(repositories_among(result.changes));
-            tree.repositories.sort_unstable();
-            tree.repositories.dedup();
-        }
-        Ok(makefiles)
     }
 
     /// Reads where links lead.
@@ -310,12 +252,49 @@ impl Git<'_> {
     }
 }
 
-/// The directories that git takes for repositories by what a task has put there alone.
-fn repositories_among(changes: &[FileChange]) -> Vec<String> {
+/// Goes through the files of a result: adds the links that the task has not changed, and the
+/// directories that git takes for repositories. Tells the paths and the objects of makefiles,
+/// if the task has added something. The index by which the result was made has all of them.
+fn list_tree(
+    result: ResultPlace<'_>,
+    tree: &mut ResultTree,
+) -> Result<Vec<(String, String)>, String> {
+    let index = index_at(&result.git_dir.join(INDEX), result.head.len() / 2);
+    let index = index.ok_or("the index of the result has more than is worked with")?;
+    let changes = result.changes.iter();
+    let changed: HashSet<&str> = changes.map(|change| change.path.as_str()).collect();
+    let mut new_dirs = NewDirs::of(result.changes);
+    let adds = result.changes.iter().any(|change| change.status == "A");
+    let mut makefiles = Vec::new();
     let mut git_dirs = GitDirs::default();
-    let there = changes.iter().filter(|change| change.status != "D");
-    there.for_each(|change| git_dirs.see(change.path.as_bytes()));
-    git_dirs.found()
+    for entry in &index {
+        git_dirs.see(&entry.path);
+        let path = text_of(&entry.path);
+        if changed.contains(&path[..]) {
+            let module = (entry.mode == MODULE).then(|| path.into_owned());
+            tree.modules.extend(module);
+            continue;
+        }
+        new_dirs.see_old(&path);
+        match entry.mode {
+            MODULE => tree.modules.push(path.into_owned()),
+            LINK => {
+                if is_makefile(&path) {
+                    tree.made.add(&path, Some(b""));
+                }
+                let object = entry.object.to_string();
+                tree.links
+                    .push(TreeLink::new(path.into_owned(), &object, false));
+            }
+            _ if adds && is_makefile(&path) => {
+                makefiles.push((path.into_owned(), entry.object.to_string()));
+            }
+            _ => {}
+        }
+    }
+    tree.new_dirs = new_dirs.0.into_iter().map(str::to_owned).collect();
+    tree.repositories = git_dirs.found();
+    Ok(makefiles)
 }
 
 impl TreeLink {

@@ -68,7 +68,7 @@ impl MakeTargets {
     }
 
     /// Takes note that there are makefiles that were not read.
-    pub fn miss_some(&mut self) {
+    fn miss_some(&mut self) {
         self.is_cut = true;
     }
 

@@ -6,15 +6,16 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::executor::run::files_taken::index_at;
 use crate::executor::run::git::Git;
+use crate::executor::run::index_file::{IndexEntry, entries_of};
 use crate::executor::run::repo::Repo;
 use crate::executor::run::repo_files;
 use crate::executor::run::repo_settings::Settings;
 use crate::executor::run::result::name_of;
+use crate::executor::store::plain_file::read_plain;
 use crate::executor::store::removal::remove_tree;
 use crate::executor::walls::standing::Walls;
-use crate::limits::{WORK_FILES_MAX, WORK_PATHS_BYTES_MAX};
+use crate::limits::{INDEX_BYTES_MAX, WORK_FILES_MAX, WORK_PATHS_BYTES_MAX};
 use crate::wire::writer::start_of;
 
 /// The index by which the files of an agent are taken in.
@@ -306,6 +307,18 @@ impl Git<'_> {
         });
         moved.map_err(|error| format!("{}: {error}", files.display()))
     }
+}
+
+/// The bytes of an index that is a plain file. None if there is none that can be read.
+pub(super) fn index_bytes_at(path: &Path) -> Option<Vec<u8>> {
+    let is_link = fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
+    let index = (!is_link).then(|| read_plain(path, INDEX_BYTES_MAX));
+    index?.ok()?
+}
+
+/// Its entries.
+pub(super) fn index_at(path: &Path, object_bytes: usize) -> Option<Vec<IndexEntry>> {
+    entries_of(&index_bytes_at(path)?, object_bytes)
 }
 
 /// What the user says of all repositories, and then what one says, which counts more.

@@ -312,17 +312,18 @@ fn ignored(
     names.into_iter().map(name_of).collect()
 }
 
-/// What `git update-index --index-info` is told of what is gone, of submodules, and of what the
-/// agent has staged.
+/// What `git update-index --index-info` is told of what is gone, of submodules, of files that git
+/// would not see were touched, and of what the agent has staged.
 fn entries_told(intake: &Intake<'_>, staged: &Staged<'_>, object_bytes: usize) -> Vec<u8> {
     let nothing = "0".repeat(2 * object_bytes);
     let gone = intake.removed.iter();
     let gone = gone.map(|path| line_told(path, 0, &nothing));
     let modules = intake.modules.iter();
     let modules = modules.map(|(path, object)| line_told(path, MODULE, object));
-    let staged = staged.entries.iter();
-    let staged = staged.map(|entry| line_told(&entry.path, entry.mode, &entry.object));
-    let lines = gone.chain(modules).chain(staged);
+    // An entry that is told has no times, so that git looks at its file.
+    let entries = intake.alike.iter().chain(&staged.entries);
+    let entries = entries.map(|entry| line_told(&entry.path, entry.mode, &entry.object));
+    let lines = gone.chain(modules).chain(entries);
     lines.collect::<Vec<_>>().concat()
 }
 

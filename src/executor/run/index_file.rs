@@ -41,6 +41,11 @@ impl FileStat {
         self.changed
     }
 
+    /// Whether git may take the one for the other: it looks at whole seconds.
+    pub fn may_pass_for(self, other: Self) -> bool {
+        (self.written.0, self.bytes) == (other.written.0, other.bytes)
+    }
+
     /// How long the file is, in its lower 32 bits.
     pub fn bytes(self) -> u32 {
         self.bytes

@@ -25,6 +25,8 @@ pub struct Intake<'t> {
     pub modules: Vec<(&'t [u8], ObjectName)>,
     /// Files that were touched, or that the agent tracks and nobody did before.
     pub touched: Vec<&'t FoundFile>,
+    /// Entries of the checkout for such files, where git may take the file for what it was.
+    pub alike: Vec<&'t IndexEntry>,
     /// Entries of the agent's index that are other than those of the checkout.
     pub staged: Vec<&'t IndexEntry>,
     /// Paths whose files the agent has added or changed in its index alone: it marks them as not
@@ -76,7 +78,7 @@ impl<'t> Intake<'t> {
     fn take_file(
         &mut self,
         entry: &'t IndexEntry,
-        old: Option<&IndexEntry>,
+        old: Option<&'t IndexEntry>,
         file: Option<&'t FoundFile>,
     ) {
         if let Some(file) = file {
@@ -86,6 +88,8 @@ impl<'t> Intake<'t> {
             }
             if is_staged || old.is_none_or(|old| old.stat != file.stat) {
                 self.touched.push(file);
+                let is_alike = |old: &&IndexEntry| old.stat.may_pass_for(file.stat);
+                self.alike.extend(old.filter(is_alike));
             }
         } else if entry.is_skipped {
             if old.is_none_or(|old| old.object != entry.object) {
@@ -204,6 +208,7 @@ mod tests {
             removed: vec![b"gone", b"untracked"],
             modules: vec![(b"m", name("2"))],
             touched: vec![&found[1]],
+            alike: Vec::new(),
             staged: vec![&left[2]],
             absent: Vec::new(),
             untracked: vec![&found[2], &found[3]],

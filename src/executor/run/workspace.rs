@@ -175,6 +175,16 @@ fn is_other_working_tree(path: &Path) -> bool {
     text.starts_with(b"gitdir: ") && memchr::memmem::find(&text, b"/.git/worktrees/").is_some()
 }
 
+/// Copies the index of a checkout, and has the copy be younger than all files of the checkout: git
+/// reads each file again that was written in the same second as an index, whenever it writes the
+/// index. What was touched since is known by finer times.
+pub fn keep_index(index: &Path, to: &Path) -> io::Result<()> {
+    fs::copy(index, to)?;
+    let copy = File::options().write(true).open(to)?;
+    let later = copy.metadata()?.modified()? + Duration::from_millis(DISK_TIME_STEP_MS_MAX);
+    copy.set_modified(later)
+}
+
 /// Waits until a change of a file has another time than those of `file`, by writing to `probe`, a
 /// file of the same disk: its clock goes in steps of some milliseconds, or of seconds.
 pub fn wait_for_later_times(file: &Path, probe: &Path) -> io::Result<()> {

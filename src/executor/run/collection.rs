@@ -19,6 +19,8 @@ use crate::executor::run::result::{FileChange, diffstat, name_of, text_of};
 use crate::executor::run::secret_names::looks_secret;
 use crate::executor::run::workspace::WorkingTree;
 use crate::executor::schedule::task::Task;
+use crate::executor::store::measurement::{Closed, Measurement};
+use crate::executor::walls::standing::Walls;
 use crate::executor_protocol::sanitize::Sanitized;
 use crate::limits::TASK_KILL_MS;
 
@@ -27,6 +29,7 @@ pub(super) const CHECKOUT_INDEX: &str = "index";
 
 /// Why a collection ends early.
 const CANCELLED: &str = "the task was cancelled";
+const SHORT_OF_DISK: &str = "the task was ended since the disk is short";
 
 /// How many digits of a commit a sentence has.
 const COMMIT_SHOWN_DIGITS: usize = 12;
@@ -53,7 +56,13 @@ impl Job<'_> {
         }
         let left = self.left_index(soon.max(stop.deadline));
         let refs = left_on_refs(&work.join(".git"), &self.refs.packed, &self.task.base);
-        let found = workspace::prepare_for_git(&work, &self.path("nested"), &is_cancelled)?;
+        let found = workspace::prepare_for_git(&work, &self.path("nested"), &is_cancelled);
+        self.bound_disk(found.as_ref().ok());
+        let found = found?;
+        if self.is_short_of_disk() {
+            // A commit of the files would take as much again.
+            return Err(SHORT_OF_DISK.into());
+        }
         let repo = self.repo.take().ok_or("there is no repository")?;
         let collected = self.take_in(&git, &repo, &found, &left);
         self.repo = Some(repo);
@@ -64,6 +73,24 @@ impl Job<'_> {
             &refs,
         );
         collected
+    }
+
+    /// Looks at what the task takes when its agent has ended, which was counted where the clone was
+    /// looked through to its end.
+    fn bound_disk(&mut self, found: Option<&WorkingTree>) {
+        let (dirs, stop) = (self.agent_dirs(), self.stop);
+        let bytes_in =
+            |path: &Path| Measurement::of(path, Closed::Opened).finish(&|| stop.is_cancelled());
+        let left_bytes = found.map(|found| {
+            let others = bytes_in(&dirs.home).saturating_add(bytes_in(&dirs.tmp));
+            others.saturating_add(found.disk_bytes)
+        });
+        if self.findings.stopped.is_none() {
+            self.findings.stopped = self.look_at_the_disk(left_bytes, self.stop.deadline);
+        }
+        // Without walls, every program may change all files of the task.
+        let is_kept = self.daemon.policy.walls != Walls::Neither;
+        self.left_bytes = left_bytes.filter(|_| is_kept);
     }
 
     /// Tells what became of repositories within the clone, and of the files in submodules.

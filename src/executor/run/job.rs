@@ -74,7 +74,7 @@ pub(super) struct Job<'s> {
     pub(super) refs: UserRefs,
     /// Submodules in whose directories the agent has left something.
     pub(super) filled_modules: Vec<String>,
-    /// What the agent has left on the disk takes. None while a program may change it.
+    /// What the agent has left on the disk takes, once that is known to stay.
     pub(super) left_bytes: Option<u64>,
     /// What is removed when the end of the task has been told.
     waste: Waste,
@@ -172,7 +172,7 @@ impl<'s> Job<'s> {
         self.findings.stopped.is_some()
     }
 
-    fn is_short_of_disk(&self) -> bool {
+    pub(super) fn is_short_of_disk(&self) -> bool {
         let stopped = self.findings.stopped;
         matches!(stopped, Some(StopReason::Disk | StopReason::DiskFull))
     }
@@ -348,7 +348,7 @@ impl<'s> Job<'s> {
 
     /// Runs a program to its end, or to that of its time.
     pub(super) fn accompany(
-        &mut self,
+        &self,
         program: &Program,
         phase: &str,
         deadline: Instant,
@@ -370,7 +370,7 @@ impl<'s> Job<'s> {
         let disk_bounds = self.daemon.policy.config.disk_bounds;
         let mut disk = DiskWatch::new(&self.dir, disk_bounds, self.left_bytes, Instant::now());
         let heard_at = std::cell::Cell::new(Instant::now());
-        let mut ended = guarded.accompany(
+        let ended = guarded.accompany(
             |chunk| {
                 heard_at.set(Instant::now());
                 log.append(chunk);
@@ -389,14 +389,19 @@ impl<'s> Job<'s> {
                     .or_else(|| disk.look(now))
             },
         );
-        if ended.stopped.is_none() {
-            let is_wanted = || self.daemon.stop_of(id).is_none() && Instant::now() < deadline;
-            ended.stopped = disk.look_at_the_end(is_wanted);
-            // Without walls, every program may change all files of the task.
-            let is_kept = self.daemon.policy.walls != Walls::Neither;
-            self.left_bytes = is_kept.then(|| disk.left_bytes());
-        }
         Ok(ended)
+    }
+
+    /// Looks at what the task takes of the disk when a program has ended: why the task is to end,
+    /// if it is. What the agent has left takes `left_bytes`, if that is known.
+    pub(super) fn look_at_the_disk(
+        &self,
+        left_bytes: Option<u64>,
+        deadline: Instant,
+    ) -> Option<StopReason> {
+        let is_wanted = || self.daemon.stop_of(self.task.id).is_none() && Instant::now() < deadline;
+        let bounds = self.daemon.policy.config.disk_bounds;
+        DiskWatch::new(&self.dir, bounds, left_bytes, Instant::now()).look_at_the_end(is_wanted)
     }
 
     /// Tells how it ended, and removes what nobody needs any more.

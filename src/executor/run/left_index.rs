@@ -65,7 +65,7 @@ impl LeftIndex {
 
 impl Job<'_> {
     /// Reads the index that the agent has left, and has git write it out where it cannot be read.
-    pub(super) fn left_index(&mut self, until: Instant) -> LeftIndex {
+    pub(super) fn left_index(&self, until: Instant) -> LeftIndex {
         let (work, checkout) = (self.path("work"), self.path(CHECKOUT_INDEX));
         let object_bytes = self.task.base.len() / 2;
         let look = || LeftIndex::in_clone(&work, &checkout, object_bytes);
@@ -81,7 +81,7 @@ impl Job<'_> {
     /// Has git write out an index that is not read as data. It does so as a program of the task,
     /// within the walls, since it reads what the agent has configured. Where it cannot, the index
     /// stays unread.
-    fn write_out_index(&mut self, until: Instant) {
+    fn write_out_index(&self, until: Instant) {
         let program = walled(
             &self.daemon.policy,
             &self.agent_dirs(),
@@ -95,7 +95,6 @@ impl Job<'_> {
         );
         let said = self.path("index.log");
         if let Ok(mut log) = TaskLog::create(said.clone(), TASK_LOG_BYTES_MAX) {
-            self.left_bytes = None;
             // Whether git has done it shows in the index.
             let _ = self.accompany(&program, "collect", until, None, &mut log, |_| {});
             let _ = std::fs::remove_file(said);

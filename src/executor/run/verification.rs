@@ -138,9 +138,11 @@ impl Job<'_> {
         let timeout = Instant::now() + Duration::from_secs(gate.timeout_s);
         let mut output = GateOutput::new(&gate.counts);
         let until = timeout.min(self.stop.deadline);
-        let ended = self.accompany(&program, &gate.name, until, None, log, |chunk| {
+        let mut ended = self.accompany(&program, &gate.name, until, None, log, |chunk| {
             output.hear(chunk);
         })?;
+        let stopped = ended.stopped;
+        ended.stopped = stopped.or_else(|| self.look_at_the_disk(self.left_bytes, until));
         self.note_left_behind(&format!("gate {}", gate.name), &ended);
         // A gate that is out of time fails; a task that is ends with it.
         let of_task =

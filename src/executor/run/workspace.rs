@@ -14,6 +14,7 @@ use crate::executor::run::git_dirs::{GIT_DIR_NAMES, HEAD};
 use crate::executor::run::index_file::FileStat;
 use crate::executor::run::intake::FoundFile;
 use crate::executor::run::result::name_of;
+use crate::executor::store::measurement::{self, Closed, Measurement};
 use crate::executor::store::plain_file::read_plain;
 use crate::executor::store::removal::{is_dir, open_dir, remove_tree, remove_tree_at};
 use crate::limits::{DISK_TIME_STEP_MS_MAX, WORK_FILES_MAX, WORK_PATHS_BYTES_MAX};
@@ -36,6 +37,8 @@ pub struct WorkingTree {
     pub files: Vec<FoundFile>,
     /// What the paths of these take.
     path_bytes: usize,
+    /// What all of it takes on the disk, with what is not part of a result.
+    pub disk_bytes: u64,
     /// How many git directories were taken out.
     moved: usize,
     /// Where repositories were.
@@ -57,6 +60,10 @@ impl WorkingTree {
         }
         self.files.push(file);
         Ok(())
+    }
+
+    fn count(&mut self, found: &Stat) {
+        self.disk_bytes = self.disk_bytes.saturating_add(measurement::bytes_of(found));
     }
 
     /// The file at a path, when all are there.
@@ -88,6 +95,12 @@ pub fn prepare_for_git(
             format!("{:?}: {error}", start_of(&inside, PATH_SHOWN_BYTES_MAX))
         })?;
     }
+    let copies = tree.copies.iter();
+    let copies = copies.map(|inside| work.join(OsStr::from_bytes(inside)));
+    for apart in copies.chain([work.join(".git"), to.to_owned()]) {
+        let bytes = Measurement::of(&apart, Closed::Opened).finish(is_stopped);
+        tree.disk_bytes = tree.disk_bytes.saturating_add(bytes);
+    }
     tree.files
         .sort_unstable_by(|one, other| one.path.cmp(&other.path));
     Ok(tree)
@@ -103,6 +116,7 @@ fn prepare_folder(
     to: &Path,
 ) -> io::Result<()> {
     let dir = open_dir(CWD, folder)?;
+    tree.count(&rustix::fs::fstat(&dir)?);
     let is_top = inside.is_empty();
     let is_copy = !is_top && is_other_working_tree(&folder.join(".git"));
     if is_copy {
@@ -138,6 +152,7 @@ fn prepare_folder(
             folders.push(folder.join(OsStr::from_bytes(bytes)));
         } else if matches!(kind, FileType::RegularFile | FileType::Symlink) {
             let found = readable(&dir, name, kind)?;
+            tree.count(&found);
             let slash: &[u8] = if is_top { b"" } else { b"/" };
             tree.add(FoundFile {
                 path: [inside, slash, bytes].concat(),
@@ -330,6 +345,33 @@ pub fn is_plain_dir(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What an agent leaves counts for `--disk`, be it part of a result or not.
+    #[test]
+    fn all_of_a_clone_counts_when_it_is_looked_through() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (work, nested) = (folder.path().join("work"), folder.path().join("nested"));
+        let write = |name: &str| {
+            let path = work.join(name);
+            fs::create_dir_all(path.parent().expect("above")).expect("a directory");
+            fs::write(path, vec![1; 100_000]).expect("a file");
+        };
+        let names = [".git/objects/a", "b", "dir/c", "inner/.git/d", "copy/e/f"];
+        names.into_iter().for_each(write);
+        let linked = "gitdir: /r/.git/worktrees/copy";
+        fs::write(work.join("copy/.git"), linked).expect("a file");
+        fs::hard_link(work.join("b"), work.join("dir/b")).expect("a name");
+        std::os::unix::fs::symlink("b", work.join("link")).expect("a link");
+        let bytes = measurement::bytes_on_disk(&work);
+        assert!(bytes > 500_000, "{bytes}");
+        let tree = prepare_for_git(&work, &nested, &|| false).expect("a tree");
+        let paths: Vec<&[u8]> = tree.files.iter().map(|file| &file.path[..]).collect();
+        assert_eq!(paths, [&b"b"[..], b"dir/b", b"dir/c", b"link"]);
+        assert_eq!(tree.file(b"dir/c").map(|file| file.bytes), Some(100_000));
+        // Directories may count twice where others begin or were moved to.
+        let more = tree.disk_bytes.checked_sub(bytes).expect("all counts");
+        assert!(more < 40_000, "{more}");
+    }
 
     /// A tree that is too deep for a path was removed instead of disarmed.
     #[test]

@@ -9,11 +9,12 @@ use std::ffi::CStr;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, SeekFrom, Stat};
 
 use crate::executor::store::removal;
+use crate::limits::TASK_DISK_STEP_MS;
 
 /// The names that are read at once.
 const NAMES_BYTES: usize = 4 << 10;
@@ -114,10 +115,10 @@ impl Measurement {
         self.dir.is_none()
     }
 
-    /// Goes on to the end.
-    pub fn finish(mut self) -> u64 {
-        let far = std::time::Duration::from_secs(1);
-        while !self.advance(Instant::now() + far) {}
+    /// Goes on to the end, or until `is_stopped` says so.
+    pub fn finish(mut self, is_stopped: &dyn Fn() -> bool) -> u64 {
+        let step = Duration::from_millis(TASK_DISK_STEP_MS);
+        while !self.advance(Instant::now() + step) && !is_stopped() {}
         self.bytes
     }
 
@@ -182,7 +183,7 @@ impl Measurement {
 
 /// What a directory and all below it take, after the end of whoever works in it.
 pub fn bytes_on_disk(path: &Path) -> u64 {
-    Measurement::of(path, Closed::Opened).finish()
+    Measurement::of(path, Closed::Opened).finish(&|| false)
 }
 
 fn open(
@@ -201,7 +202,8 @@ fn is_dir(found: &Stat) -> bool {
     FileType::from_raw_mode(found.st_mode) == FileType::Directory
 }
 
-fn bytes_of(found: &Stat) -> u64 {
+/// What a name counts for.
+pub fn bytes_of(found: &Stat) -> u64 {
     let bytes = u64::try_from(found.st_blocks).unwrap_or(0) * BLOCK_BYTES;
     let bytes = bytes.max(FILE_BYTES_MIN);
     match is_dir(found) {
@@ -212,11 +214,9 @@ fn bytes_of(found: &Stat) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use std::fs;
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
-    use std::time::Duration;
-
-    use super::*;
 
     const MIB: usize = 1 << 20;
 

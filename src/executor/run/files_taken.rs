@@ -16,7 +16,7 @@ use crate::executor::run::left_index::LeftIndex;
 use crate::executor::run::own_dir::{INDEX, Lender, RESULT_REF, index_at};
 use crate::executor::run::result::{name_of, terminated};
 use crate::executor::run::staged::Staged;
-use crate::executor::run::workspace::{WorkingTree, is_plain_dir};
+use crate::executor::run::workspace::{WorkingTree, is_plain_dir, make_younger};
 use crate::limits::{GIT_OUTPUT_BYTES_MAX, RESULT_PATHS_BYTES_MAX};
 
 /// What stands in the place of a file that LFS keeps elsewhere (its specification, 1).
@@ -188,6 +188,7 @@ impl Git<'_> {
         let said = self
             .run_cut(self.on_list(command, of.git_dir, list)?)?
             .stderr;
+        make_younger(&of.git_dir.join(INDEX)).map_err(|error| error.to_string())?;
         // Git goes on without what it does not take, and says so.
         let said = String::from_utf8_lossy(&said);
         let refused = said

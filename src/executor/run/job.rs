@@ -230,7 +230,8 @@ impl<'s> Job<'s> {
         })?;
         // What the agent touches is known by this index, which the agent does not see.
         let checkout = self.path(CHECKOUT_INDEX);
-        workspace::keep_index(&work.join(".git/index"), &checkout)
+        std::fs::copy(work.join(".git/index"), &checkout)
+            .and_then(|_| workspace::make_younger(&checkout))
             .map_err(|error| format!("the index of the clone: {error}"))?;
         let (policy, dirs) = (&self.daemon.policy, self.agent_dirs());
         let made = dirs

@@ -190,14 +190,13 @@ fn is_other_working_tree(path: &Path) -> bool {
     text.starts_with(b"gitdir: ") && memchr::memmem::find(&text, b"/.git/worktrees/").is_some()
 }
 
-/// Copies the index of a checkout, and has the copy be younger than all files of the checkout: git
-/// reads each file again that was written in the same second as an index, whenever it writes the
-/// index. What was touched since is known by finer times.
-pub fn keep_index(index: &Path, to: &Path) -> io::Result<()> {
-    fs::copy(index, to)?;
-    let copy = File::options().write(true).open(to)?;
-    let later = copy.metadata()?.modified()? + Duration::from_millis(DISK_TIME_STEP_MS_MAX);
-    copy.set_modified(later)
+/// Has an index be younger than all files that were there when it was written: git reads each file
+/// again that was written in the same second as an index, whenever it writes the index. What was
+/// touched since is known by finer times.
+pub fn make_younger(index: &Path) -> io::Result<()> {
+    let index = File::options().write(true).open(index)?;
+    let later = index.metadata()?.modified()? + Duration::from_millis(DISK_TIME_STEP_MS_MAX);
+    index.set_modified(later)
 }
 
 /// Waits until a change of a file has another time than those of `file`, by writing to `probe`, a

@@ -116,6 +116,7 @@ impl Bench {
             "inner": {"argv": ["./a.txt"]},
             "passed-path": {"argv": ["rocco-no-such-program"], "pass_env": ["PATH"]},
             "fills": {"argv": ["sh", "-c", "head -c 30000000 /dev/zero > $HOME/big; sleep 60"]},
+            "fills_half": {"argv": ["sh", "-c", "head -c 12000000 /dev/zero > $HOME/big"]},
             "module": {"argv": ["python3", "-m", "unittest"]},
             "makes": {"argv": ["make", "check"], "counts": "nothing"},
             "makes-deep": {"argv": ["make", "-Csub", "-C", "deep"], "counts": "nothing"},

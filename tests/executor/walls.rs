@@ -62,6 +62,34 @@ fn an_agent_reads_nothing_of_the_users() {
     }
 }
 
+/// What an agent has left is not measured again behind a gate that cannot change it: it counts all
+/// the same, wherever it is.
+#[test]
+fn an_agent_and_a_gate_have_one_disk_between_them() {
+    let bench = Bench::new("shared-disk");
+    let fill = "head -c 12000000 /dev/zero >";
+    for walls in standing(&bench).into_iter().chain(["off"]) {
+        let mut executor = bench.child(&["--sandbox", walls, "--disk", "20"]);
+        for (goal, code) in [
+            ("sh true".to_owned(), None),
+            (format!("sh {fill} $HOME/big"), Some("disk_exceeded")),
+            (format!("sh {fill} $TMPDIR/big"), Some("disk_exceeded")),
+            (format!("sh {fill} .git/big"), Some("disk_exceeded")),
+            (
+                format!("sh git init -q in; {fill} in/.git/big"),
+                Some("disk_exceeded"),
+            ),
+        ] {
+            let goal = format!("{goal}\nwrite a.txt new");
+            let acceptance = json!({"acceptance": ["gate:fills_half"]});
+            let record = executor.done(task_with(&bench.repo, &goal, acceptance));
+            let told = record["error"]["code"].as_str();
+            assert_eq!(told, code, "{walls}: {goal}: {record}");
+        }
+        executor.close();
+    }
+}
+
 /// Attack 3: `git status` in a clone that was kept ran what the agent had configured, as the user.
 #[test]
 fn a_kept_clone_runs_nothing_of_the_agents() {

@@ -371,7 +371,7 @@ impl<'s> Job<'s> {
         let disk_bounds = self.daemon.policy.config.disk_bounds;
         let mut disk = DiskWatch::new(&self.dir, disk_bounds, self.left_bytes, Instant::now());
         let heard_at = std::cell::Cell::new(Instant::now());
-        let ended = guarded.accompany(
+        Ok(guarded.accompany(
             |chunk| {
                 heard_at.set(Instant::now());
                 log.append(chunk);
@@ -389,8 +389,7 @@ impl<'s> Job<'s> {
                     .or(silent.then_some(StopReason::Silence))
                     .or_else(|| disk.look(now))
             },
-        );
-        Ok(ended)
+        ))
     }
 
     /// Looks at what the task takes of the disk when a program has ended: why the task is to end,

@@ -214,9 +214,10 @@ pub fn bytes_of(found: &Stat) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::fs;
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+
+    use super::*;
 
     const MIB: usize = 1 << 20;
 

@@ -259,6 +259,14 @@ const CASES: &[Case] = &[
         warning: None,
     },
     Case {
+        name: "a commit of the agent's leaves no process of git's behind",
+        repo: "",
+        agent: "echo x > c; git add c; GIT_TRACE=$HOME/trace git commit -qm c; \
+                grep -q 'maintenance run' $HOME/trace || echo > quiet",
+        changes: &["A c", "A quiet"],
+        warning: None,
+    },
+    Case {
         name: "what was staged or committed with new ends of lines is taken",
         repo: "printf 'a\\r\\n' > t; printf 'b\\r\\n' > u; git add .; git commit -qm crlf",
         agent: "echo '* text=auto' > .gitattributes; git add --renormalize t; git add .gitattributes; \

@@ -24,8 +24,11 @@ pub(super) const INDEX: &str = "rocco-index";
 /// Where the result is in the git directory that made it.
 pub(super) const RESULT_REF: &str = "refs/rocco/result";
 
-/// Who commits in a clone: an agent may do so for itself, which comes to the same.
-const USER: &str = "[user]\n\tname = rocco\n\temail = rocco@localhost\n";
+/// What an agent's git is told in a clone. Who commits: an agent may say that for itself, which
+/// comes to the same. And that nothing is tidied up, for which each commit starts a process that
+/// may outlive the agent.
+const OF_CLONE: &str = "[user]\n\tname = rocco\n\temail = rocco@localhost\n\
+                        [maintenance]\n\tauto = false\n[gc]\n\tauto = 0\n";
 
 /// How many digits of a commit the name of a new branch has.
 const BRANCH_DIGITS: usize = 12;
@@ -234,7 +237,7 @@ impl Git<'_> {
     /// works in it has no way to push by mistake.
     pub fn clone_at(&self, lender: &Lender, to: &Path, base: &str) -> Result<(), String> {
         let git_dir = to.join(".git");
-        let made = lender.lend_to(&git_dir, base, &(lender.config(false) + USER));
+        let made = lender.lend_to(&git_dir, base, &(lender.config(false) + OF_CLONE));
         made.map_err(|error| format!("{}: {error}", to.display()))?;
         let mut command = self.command(&git_dir, to);
         command.env("GIT_WORK_TREE", to);

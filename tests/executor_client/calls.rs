@@ -498,6 +498,8 @@ fn no_control_characters_come_through() {
         look(json!({"result": {"structuredContent": result}}));
         front.await_state(&task, "queued");
         front.submit_surely("release");
+        // The executor answers before it releases.
+        front.await_state(&task, "succeeded");
         for (tool, arguments) in [
             ("larry_task_status", json!({"task_id": task})),
             ("larry_task_status", json!({})),

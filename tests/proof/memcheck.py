@@ -57,8 +57,9 @@ def check(argv, inputs, folder, at):
     """What memcheck says of one session, or nothing, and how many replies it had."""
     log = os.path.join(folder, f"log-{at}")
     data = b"\n".join(inputs) + b"\n" + ping(LAST)
-    # cat never keeps the server waiting, as this process might that reads other replies meanwhile.
-    with open(os.path.join(folder, f"out-{at}"), "w+b") as file:
+    # cat, which writes to memory, never keeps the server waiting, as this process might that reads
+    # other replies meanwhile, and as a disk might that others write to.
+    with open(os.memfd_create(f"out-{at}"), "w+b") as file:
         reader = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=file)
         done = subprocess.run(
             ["valgrind", "--error-exitcode=9", "--leak-check=full", f"--log-file={log}", *argv],
